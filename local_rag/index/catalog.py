@@ -115,14 +115,14 @@ def catalog(store: Store) -> Catalog:
 
 def outline(store: Store) -> Catalog:
     """Return the catalog without what a sample of the texts says; quicker than all of it."""
-    files, pages, documents, chunks, *_ = store.counts()
+    _, _, documents, chunks, *_ = store.counts()
     paths = store.paths()
     folders = Counter(urlsplit(path).hostname or path if is_page(path) else Path(path).parent.name for path in paths)
     kinds = Counter("web page" if is_page(path) else Path(path).suffix.lower() or "no suffix" for path in paths)
     return Catalog(
         documents,
         chunks,
-        files=files + pages,
+        files=len(paths),
         about=store.meta().get(ABOUT, ""),
         folders=tuple(name for name, _ in folders.most_common(_FOLDERS) if name),
         kinds=tuple(f"{kind} {count:,}" for kind, count in kinds.most_common()),

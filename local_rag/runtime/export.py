@@ -9,24 +9,26 @@ from local_rag.runtime.kept import AnsweredTurn
 from local_rag.runtime.trace_lines import trace_line, verdicts_line
 from local_rag.text.answer_markdown import escaped, markdown
 from local_rag.text.blocks import blocks
-from local_rag.text.display import plural
+from local_rag.text.display import home_path, plural
 
 SOURCES = "\n\n- ["
 """The beginning of the list of sources, which is removed when an answer comes back as a turn."""
 
 
-def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False) -> str:
+def chat_markdown(name: str, turns: Sequence[AnsweredTurn], *, verdicts: bool = False, plain: bool = False) -> str:
     """Return a page with questions, answers, and numbered sources with file, page and quote.
 
     Text from files is escaped. Below each answer stands its path in a line; with `verdicts` a list of all verdicts too.
+    A `plain` page has neither, and its file names begin at home.
     """
+    label = home_path if plain else str
     first, last = when(turns[0].at), when(turns[-1].at)
     time = f"{first} UTC" if first == last else f"{first} UTC to {last} UTC"
     lines = [f"# {escaped(name)}", "", f"{plural(len(turns), 'question')}, {time}."]
     for turn in turns:
         answer = turn.answer
-        lines += ["", f"## {escaped(answer.question)}", "", markdown(blocks(answer, str), escaped)]
-        if line := verdicts_line(answer):
+        lines += ["", f"## {escaped(answer.question)}", "", markdown(blocks(answer, label), escaped)]
+        if not plain and (line := verdicts_line(answer)):
             lines += ["", f"*{escaped(line)}*"]
         if verdicts and answer.decisions:
             lines += ["", *(f"- {escaped(trace_line(graded, str))}" for graded in answer.decisions)]

@@ -24,7 +24,7 @@ from local_rag.config.settings import full_name
 from local_rag.core.answer import Answer
 from local_rag.core.errors import NotFound, UsageError, reason_of
 from local_rag.core.serialization import from_plain, to_json
-from local_rag.runtime.history_file import NO_DRAFT, UNANSWERED, WAITING, HistoryFile, not_ours
+from local_rag.runtime.history_file import NO_DRAFT, SCOPE, UNANSWERED, WAITING, HistoryFile, not_ours
 from local_rag.runtime.kept import (
     LONGEST_NAME,
     STATUSES,
@@ -75,11 +75,13 @@ class History(HistoryFile):
         conditions: Line | None = None,
         keep: int = 0,
         state: Literal["waiting", "running"] = "running",
+        scope: Line | None = None,
     ) -> str:
         """Write a question that starts, at the end of its thread if it has one, and return its ID.
 
-        If the same question is `waiting` in the thread, the new entry replaces that one and keeps its time. With
-        `conditions` the question is recorded, and the oldest records are deleted until at most `keep` remain.
+        If the same question is `waiting` in the thread, the new entry replaces that one and keeps its time and its
+        `scope`, which is what it is asked of. With `conditions` the question is recorded, and the oldest records are
+        deleted until at most `keep` remain.
         """
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._writing():
@@ -87,12 +89,15 @@ class History(HistoryFile):
             while (id_ := "".join(secrets.choice(LETTERS) for _ in range(4))) in known:
                 pass
             recorded = conditions and to_json(conditions, None)
-            if state == "running" and (taken := self._rows(WAITING, question, thread)):
-                ((waiting, at),) = taken
-                self._run("DELETE FROM questions WHERE id = ?", waiting)
+            taken = self._rows(WAITING, question, thread) if state == "running" else []
+            waiting, at = taken[0] if taken else ("", at)
             about = (id_, at, state, question, index, json.dumps(indexes), web_never, recorded)
             columns = "id, at, state, question, index_name, indexes, web_never, conditions"
             self._run(f"INSERT INTO questions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *about)
+            if scope:
+                self._run("INSERT INTO scopes VALUES (?, ?)", id_, to_json(scope, None))
+            self._run("UPDATE scopes SET question = ? WHERE question = ?", id_, waiting)
+            self._run("DELETE FROM questions WHERE id = ?", waiting)
             if thread:
                 last = "(SELECT coalesce(max(position), 0) + 1 FROM turns WHERE thread = ?)"
                 self._run(f"INSERT INTO turns VALUES (?, {last}, ?)", thread, thread, id_)
@@ -189,7 +194,7 @@ class History(HistoryFile):
         Raise UsageError for a chat or a turn that does not exist.
         """
         name = thread_name(name)
-        rows = self._answered(name, "id, at, answer, indexes, conditions IS NOT NULL")
+        rows = self._answered(name, f"id, at, answer, indexes, conditions IS NOT NULL, {SCOPE}")
         if not rows:
             self.thread(name)
         if upto is not None and not 1 <= upto <= len(rows):
@@ -198,9 +203,29 @@ class History(HistoryFile):
                 hint=f"local-rag threads show {shlex.quote(name)}   shows them",
             )
         return [
-            AnsweredTurn(id_, at, self._answer(answer, id_ if recorded else "", name), tuple(json.loads(indexes)))
-            for id_, at, answer, indexes, recorded in rows[:upto]
+            AnsweredTurn(
+                id_,
+                at,
+                self._answer(answer, id_ if recorded else "", name),
+                tuple(json.loads(indexes)),
+                json.loads(scope),
+            )
+            for id_, at, answer, indexes, recorded, scope in rows[:upto]
         ]
+
+    def saying(self, words: Sequence[str]) -> set[str]:
+        """Return the chats in which a question and its answer hold all of these words."""
+        each = "instr(lower(questions.question || ' ' || coalesce(json_extract(answer, '$.text'), '')), lower(?))"
+        every = " AND ".join([each] * len(words)) or "FALSE"
+        sql = f"SELECT DISTINCT thread FROM turns JOIN questions ON id = turns.question WHERE {every}"
+        return {thread for (thread,) in self._rows(sql, *words)}
+
+    def scope(self, thread: str) -> Line:
+        """Return what the last question of a chat was asked of."""
+        sql = (
+            f"SELECT {SCOPE} FROM turns JOIN questions ON id = turns.question WHERE thread = ? ORDER BY at DESC LIMIT 1"
+        )
+        return next((json.loads(scope) for (scope,) in self._rows(sql, thread)), {})
 
     def fork(self, name: str, upto: int) -> str:
         """Copy the first `upto` turns of a chat into a new chat, and return its name.

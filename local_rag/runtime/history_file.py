@@ -51,6 +51,12 @@ PRAGMA user_version = {FORMAT};
 COMMIT;
 """
 
+SCOPES = """CREATE TABLE IF NOT EXISTS scopes (
+    question TEXT PRIMARY KEY REFERENCES questions ON DELETE CASCADE, scope TEXT NOT NULL)"""
+"""What a question of the page was asked of. A history of before lacks the table."""
+
+SCOPE = "coalesce((SELECT scope FROM scopes WHERE question = questions.id), '{}')"
+
 WAITING = """SELECT id, at FROM turns JOIN questions ON id = turns.question
     WHERE state = 'waiting' AND questions.question = ? AND thread = ? ORDER BY position LIMIT 1"""
 """Select the first question with these words that waits in a chat."""
@@ -164,6 +170,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if version != FORMAT:
         with suppress(sqlite3.OperationalError):  # another process has made the tables meanwhile
             connection.executescript(SCHEMA)
+    connection.execute(SCOPES)
 
 
 def not_ours(path: Path, why: str) -> LocalRagError:

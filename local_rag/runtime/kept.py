@@ -65,13 +65,14 @@ class Unanswered:
 class AnsweredTurn:
     """Hold an answered question of a chat; `run` is its ID, `at` its time (ISO 8601, UTC).
 
-    `indexes` are the folders that it searched, with empty texts for a corpus of a program.
+    `indexes` are the folders that it searched, with empty texts for a corpus of a program; `scope` is what the page chose.
     """
 
     run: str
     at: str
     answer: Answer
     indexes: tuple[str, ...] = ()
+    scope: Line = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Citation
@@ -16,8 +16,11 @@ from local_rag.text.answer_texts import texts_in
 from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
 from local_rag.text.blocks import Note as NoteBlock
 from local_rag.text.display import home_path, is_url, local_iso
+from local_rag.text.marks import claims, marks, without_bullet
 from local_rag.text.markup import as_read, unmarked
-from local_rag.text.nodes import same_length
+from local_rag.text.nodes import Node, same_length
+from local_rag.text.rendering import rendered
+from local_rag.text.words import WORD, content_stems, fold, stem
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -54,6 +57,13 @@ def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, 
     view: dict[str, Any] = to_plain(answer)
     for graded in view["decisions"]:
         graded["why"] = as_read(graded["why"])
+    block_views = [block_view(block) for block in shown]
+    _name_quotes(block_views, answer)
+    whys, stems = {graded.why for graded in answer.decisions}, content_stems(answer.asked or answer.question)
+    nearest = [each for block in block_views if block["kind"] == "nearest" for each in block["sources"]]
+    for source in nearest:
+        source["why"] = source["why"] if source["why"] in whys else ""
+        source["segments"] = cut(source["read"], stems)
     texts = texts_in(answer.language)
 
     def views(citations: Iterable[Citation]) -> list[dict[str, Any]]:
@@ -64,13 +74,50 @@ def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, 
             side["citations"] = views(position.citations)
     return view | {
         "text": same_length(answer.text),  # others count code points of it
-        "blocks": [block_view(block) for block in shown],
+        "blocks": block_views,
         "status_text": status.line,
         "turn": turn,
         "at": at,
         "citations": views(answer.citations),
-        "nearest": views(answer.nearest),
+        "nearest": nearest,
     }
+
+
+def _name_quotes(block_views: Iterable[Mapping[str, Any]], answer: Answer) -> None:
+    """Give each mark of the text the position of its quote among the citations: one passage has several quotes."""
+    places: dict[tuple[int, str], int] = {}
+    for place, citation in enumerate(answer.citations):
+        places.setdefault((citation.number, citation.sentence), place)
+        places.setdefault((citation.number, ""), place)
+    quotes: dict[int, list[int | None]] = {}
+    for claim in claims(answer.text):
+        for number in (number for _, cited in marks(claim.span.of(answer.text)) for number in cited):
+            quote = places.get((number, without_bullet(claim.text)), places.get((number, "")))
+            quotes.setdefault(number, []).append(quote)
+    for node in _nodes_of(node for block in block_views for node in block.get("nodes", ())):
+        if node["t"] == "cite":
+            left = quotes.get(node["n"])
+            node["quote"] = left.pop(0) if left else places.get((node["n"], ""))
+
+
+def _nodes_of(nodes: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for node in nodes:
+        yield node
+        yield from _nodes_of(node.get("c", ()))
+
+
+def cut(text: str, stems: Collection[str]) -> list[dict[str, Any]]:
+    """Return a text in segments, the words of these stems marked."""
+    segments, last = list[dict[str, Any]](), 0
+    for start, end in spans_of(text, stems):
+        segments += ({"text": text[last:start], "mark": False}, {"text": text[start:end], "mark": True})
+        last = end
+    return [segment for segment in (*segments, {"text": text[last:], "mark": False}) if segment["text"]]
+
+
+def spans_of(text: str, stems: Collection[str]) -> list[tuple[int, int]]:
+    """Return where the words of these stems stand."""
+    return [word.span() for word in WORD.finditer(text) if stem(fold(word.group())) in stems]
 
 
 def block_view(block: Block) -> dict[str, Any]:
@@ -95,14 +142,29 @@ def short(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {name: answer[name] for name in SHORT}
 
 
+TABLES = (".csv", ".tsv", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+"""Suffixes of files of rows."""
+
+
+def is_table(source: str) -> bool:
+    """Return whether a file holds rows."""
+    return source.lower().endswith(TABLES)
+
+
+def table(text: str, spans: Sequence[tuple[int, int]]) -> Sequence[Node]:
+    """Return rows below their header as a tree, these spans of them marked."""
+    return rendered(text, TABLES[0], (), 0, len(text), spans).nodes
+
+
 PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "url": "", "title": "", "origin": "files"}
 """What a passage says of itself, and what holds where it does not."""
 
 
-def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, Any]:
+def passage_view(passage: Document, label: PathLabel = home_path, stems: Collection[str] = ()) -> dict[str, Any]:
     """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
-    `start` and `end` are code points of its document, `read` is its text without markup.
+    `start` and `end` are code points of its document, `read` is its text without markup; that of rows is also a tree,
+    `rows`, with the words of the stems marked.
     """
     known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
     url, source = known["url"], known.get("source", "")
@@ -111,6 +173,7 @@ def passage_view(passage: Document, label: PathLabel = home_path) -> dict[str, A
         "label": url if is_url(url) else label(source),
         "text": passage.page_content,
         "read": unmarked(passage.page_content),
+        "rows": table(passage.page_content, spans_of(passage.page_content, stems)) if is_table(source) else [],
         "score": known.get("rank_score"),
         "dense": known.get("score"),
         "sparse": known.get("sparse"),

@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.middleware import Middleware
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.trustedhost import TrustedHostMiddleware
-from fastapi.responses import FileResponse, RedirectResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -26,6 +26,8 @@ from local_rag.server.responses import Json
 from local_rag.server.workspace import Here, Workspace
 
 PAGE = Path(__file__).parent / "page"
+LONG = 365 * 24 * 3600
+"""Seconds that a browser keeps the cookie of a session, which ends with the server before."""
 ROUTERS = [each.router for each in (ask, search, documents, index, folders, dropped, threads, runs, evaluation, openai)]
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI reports requests to whatever OpenTelemetry is set up to send; nothing is sent from here."""
@@ -81,17 +83,15 @@ def health() -> dict[str, str]:
 
 @pages.get("/")
 def page(request: Request, workspace: Here) -> Response:
-    """The page; with the key in its address it is signed in, and the key leaves the address.
-
-    What stands behind "#" is read by the page alone, and is sent nowhere.
-    """
+    """Return the page; a code in its address signs it in, once: the secret then stands in it, for its scripts."""
     access = workspace.access
-    if not access.is_key(request.query_params.get("key", "")):
+    if not access.spends(request.query_params.get("code", "")):
         return FileResponse(PAGE / "index.html")
     settings = workspace.settings
     workspace.rags.warm(settings, lambda rag: rag.graph(settings.values.graph))
-    response = RedirectResponse(f"/#secret={access.secret}", 303)
-    response.set_cookie(access.cookie, access.session, httponly=True, samesite="strict")
+    unsigned = (PAGE / "index.html").read_text(encoding="utf-8")
+    response = HTMLResponse(unsigned.replace('name="secret" content=""', f'name="secret" content="{access.secret}"'))
+    response.set_cookie(access.cookie, access.session, max_age=LONG, httponly=True, samesite="strict")
     return response
 
 

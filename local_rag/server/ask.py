@@ -22,13 +22,14 @@ from local_rag.core.protocols import Turn
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.runtime.recording import ended_by
-from local_rag.server.answers import answer_view, event_view
+from local_rag.server.answers import event_view
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import file_of
 from local_rag.server.errors import ApiError, api_error
 from local_rag.server.jobs import Job, JobEvent, WebConsent
 from local_rag.server.listings import safe_line
 from local_rag.server.responses import Body, Narrowed, event_stream, job_response
+from local_rag.server.turns import NOT_KEPT, turn_view
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
@@ -61,6 +62,11 @@ class Ask(Narrowed):
     stream: bool = True
     detail: bool = False
 
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Return what was chosen for it, which its chat keeps."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_KEPT)
+
 
 class Consent(Body):
     """Whether the words that were shown, `query` of the event, may leave."""
@@ -83,10 +89,10 @@ class JobView:
 
 @dataclass(frozen=True)
 class UnfinishedView:
-    """An index whose indexing was cut off by the end of a server, and how far it was: "12 of 40 files"."""
+    """An index whose indexing was cut off by the end of a server, and the `share` that was done by then, if known."""
 
     index: str
-    line: str
+    share: float | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn
         return _queued(asked, workspace, caller, {"question": question, "thread": ""}, turns=turns)
     with _NAMING:
         thread = thread_name(asked.thread) if asked.thread else workspace.history.fresh(question)
-        waiting = workspace.history.begin(question, thread=thread, state="waiting")
+        waiting = workspace.history.begin(question, thread=thread, state="waiting", scope=asked.scope)
     try:
         return _queued(asked, workspace, caller, {"question": question, "thread": thread}, waiting)
     except LocalRagError as error:
@@ -172,7 +178,7 @@ def jobs(workspace: Here) -> JobsView:
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
     left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
-    return JobsView(views, [UnfinishedView(safe_line(name), safe_line(each["line"])) for name, each in left.items()])
+    return JobsView(views, [UnfinishedView(safe_line(name), each.get("share")) for name, each in left.items()])
 
 
 @router.get("/api/jobs/{id}/events")
@@ -229,7 +235,8 @@ def _events(
             if isinstance(event, Done):
                 job.answer = event.answer, label
                 known = {each.name: each.turns for each in workspace.history.threads()} if about["thread"] else {}
-                yield "answer", answer_view(event.answer, label, turn=known.get(about["thread"], 0))
+                number = known.get(about["thread"], 0)
+                yield "answer", turn_view(workspace, asked.scope, event.answer, label, turn=number)
                 return
             if isinstance(event, WebQuery) and asks:
                 asks.proposed(event)

@@ -1,8 +1,9 @@
 """Who may ask: the one layer that every request passes before anything answers it.
 
 Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the session of a page,
-which a browser gets for the key and which ends with the process. A session is a cookie and a secret: browsers send the
-cookie to every server of this machine, whatever its port, and the secret lies where only tabs of this port read it.
+which a browser gets for a code that is made with the key and works once, and which ends with the process. A session is
+a cookie and a secret: browsers send the cookie to every server of this machine, whatever its port, and the secret lies
+where only pages of this port read it.
 Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
 
 - a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
@@ -19,6 +20,8 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+import threading
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +88,18 @@ class Access:
         self.key, self.session = read_key(data_folder), secrets.token_urlsafe(KEY_BYTES)
         self.secret = secrets.token_urlsafe(KEY_BYTES)
         self.cookie = f"local-rag-{port}"  # browsers do not tell the ports of a host apart
+        self._began, self._spent, self._lock = time.time_ns(), set[str](), threading.Lock()
+
+    def spends(self, code: str) -> bool:
+        """Return whether a code signs in: it was made with the key since this server began, and nobody has used it."""
+        moment, _, signature = code.rpartition("-")
+        made = re.match(r"[0-9a-f]{1,20}(?=-)", moment)
+        if not (made and int(made[0], 16) >= self._began and is_same(signature, _signature(self.key, moment))):
+            return False
+        with self._lock:
+            fresh = code not in self._spent
+            self._spent.add(code)
+        return fresh
 
     def is_key(self, given: str) -> bool:
         """Whether somebody gave the key."""
@@ -111,6 +126,16 @@ class Access:
         if is_same(session, self.session) and from_page:
             return "cookie"
         raise ApiError(401, "unauthorized", "this page is not signed in to the running server", AGAIN)
+
+
+def new_code(key: str) -> str:
+    """Return a code that signs a browser in once, at the server that runs: afterwards it is of no use."""
+    moment = f"{time.time_ns():x}-{secrets.token_hex(8)}"
+    return f"{moment}-{_signature(key, moment)}"
+
+
+def _signature(key: str, moment: str) -> str:
+    return hmac.new(key.encode(), f"code {moment}".encode(), "sha256").hexdigest()
 
 
 def is_same(given: str, expected: str) -> bool:

@@ -17,6 +17,7 @@ from local_rag.index.store.protocol import Store
 from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.index.store.values import StoredDocument
 from local_rag.runtime import fallback_corpus
+from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing, FileView, safe_line
 from local_rag.server.originals import (
     Window,
@@ -44,10 +45,7 @@ ORIGINAL_POLICY = "sandbox; default-src 'none'"
 PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'"
 """What the viewers of browsers need to show a PDF that is opened by itself."""
 
-CHANGED = (
-    "This file has changed since it was indexed. The text shown is as it was then{page}; "
-    "to read it anew: Index, Bring up to date."
-)
+CHANGED = "This file has changed since it was indexed. The text shown is as it was then{page}."
 
 Opens = Literal["pdf", "text", "attachment", ""]
 """How a browser may open the file itself, "" where it cannot be opened."""
@@ -106,7 +104,8 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
             listing = workspace.files.of(folder)
             if identity in listing.paths:
                 return listing, listing.paths[identity]
-    raise NotFound("this file is not in the index (any more)", "local-rag index   brings the index up to date")
+    hint = "local-rag index   brings the index up to date"
+    raise ApiError(404, "not_found", "this file is not in the index (any more)", hint, action="sync")
 
 
 def file_of(id: str, workspace: Here, index: str | None = None) -> tuple[FileListing, str]:

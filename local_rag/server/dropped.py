@@ -19,6 +19,7 @@ from pydantic import Field
 from local_rag.core.errors import LocalRagError, UsageError, reason_of
 from local_rag.core.private_files import make_folder, opener
 from local_rag.runtime.dropped import FOLDER, dropped_files
+from local_rag.server.answers import file_id
 from local_rag.server.auth import person_only
 from local_rag.server.errors import ApiError
 from local_rag.server.listings import safe_line
@@ -60,7 +61,7 @@ class Piece(Body):
 
 @router.post("/api/index/drop", dependencies=[Depends(person_only)])
 def drop(piece: Piece, workspace: Here) -> dict[str, str]:
-    """Copy a piece of a file into the data folder; once it is whole, the `name` that its copy has."""
+    """Copy a piece of a file into the data folder; once it is whole, the `name` and the ID of its copy."""
     from local_rag.index.parse.loaders import loader, no_loader
 
     settings = workspace.settings_of(piece.index)
@@ -84,7 +85,8 @@ def drop(piece: Piece, workspace: Here) -> dict[str, str]:
             raise ApiError(413, "too_large", f"a file has at most {LARGEST:,} bytes here", "local-rag index FOLDER")
         with open(draft, "ab", opener=opener) as file:
             file.write(data)
-        return {"name": safe_line(_kept(draft, folder, name)) if piece.last else ""}
+        copy = _kept(draft, folder, name) if piece.last else ""
+        return {"name": safe_line(copy), "file_id": file_id(str(folder.resolve() / copy)) if copy else ""}
     except OSError as error:
         raise LocalRagError(f"this file could not be copied ({reason_of(error)})") from error
 

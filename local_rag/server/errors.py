@@ -1,5 +1,7 @@
 """Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
 
+`action` names what the page can do about one, see `ACTIONS`; `command` is the hint where it is one to type.
+
 Below /v1 they have the form of OpenAI's (https://github.com/openai/openai-openapi, ErrorResponse): "message" with the
 hint in it, "type", "param", "code".
 
@@ -48,6 +50,12 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 }
 """Code and status of each error, the narrower class first."""
 
+ACTIONS = {"index_missing": "folder", "model_missing": "models", "model_server_down": "models"}
+"""By code what the page offers: to choose a `folder`, to look for changes (`sync`), or to see which `models` fit."""
+
+PROGRAMS = ("local-rag ", "ollama ", "pip ", "python", "chmod ", "sudo ", "apt ", "mkdir ", "mv ", "ls ", "rm ")
+"""How a hint begins that is a command."""
+
 FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}
 """An option of the command line -> the field of a request that is the same."""
 
@@ -73,9 +81,11 @@ class ApiError(LocalRagError):
         hint: str = "",
         headers: Mapping[str, str] | None = None,
         param: str | None = None,
+        action: str = "",
     ) -> None:
         super().__init__(message, hint)
         self.status, self.code, self.headers, self.param = status, code, headers, param
+        self.action = action or ACTIONS.get(code, "")
 
 
 def api_error(error: Exception) -> ApiError:
@@ -90,10 +100,18 @@ def api_error(error: Exception) -> ApiError:
 
 
 def error_object(error: Exception) -> dict[str, str]:
-    """{"code", "message", "hint"} of an error, and the thread of a question that was refused."""
+    """{"code", "message", "hint"} of an error, what can be done, and the thread of a question that was refused."""
     said = api_error(error)
-    of_thread = {"thread": said.thread} if said.thread else {}
-    return {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint), **of_thread}
+    more = {"thread": said.thread, "action": said.action, "command": hint_view(said.hint)["command"]}
+    about = {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint)}
+    return about | {name: value for name, value in more.items() if value}
+
+
+def hint_view(hint: str) -> dict[str, str]:
+    """Return a hint with the command in it, "" where it is a sentence, and what that does."""
+    command, _, does = for_terminal(hint).removeprefix("then: ").partition("   ")
+    known = command.startswith(PROGRAMS)
+    return {"hint": for_terminal(hint), "command": command if known else "", "does": does.strip() if known else ""}
 
 
 def for_page(message: str, hint: str) -> tuple[str, str]:

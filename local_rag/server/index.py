@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
-from local_rag.server.answers import file_id
+from local_rag.server.answers import file_id, is_table
 from local_rag.server.auth import Asking, Caller, person_only
-from local_rag.server.errors import ApiError
+from local_rag.server.documents import located
+from local_rag.server.errors import ApiError, hint_view
 from local_rag.server.folders import Below, allowed_folder, allowed_roots
 from local_rag.server.indexing import indexed
 from local_rag.server.jobs import Job, JobEvent
@@ -39,35 +39,47 @@ READ_FOR_QUESTIONS = 50
 """Documents whose headings are looked at for suggested questions."""
 LONGEST_HEADING = 60
 
+ACTIONS = (
+    (NO_TEXT, "ocr"),
+    ("may hold secrets", "secrets"),
+    ("link out of the indexed folder", "follow_links"),
+    ("took longer than", "retry"),
+    ("the parser crashed", "retry"),
+    ("of memory to read", "retry"),
+)
+"""What stands in the reason of a skipped file, and the field of `Sync` that reads it."""
+OF_ROOT = ("secrets", "follow_links")
 FIXES = (
-    (NO_TEXT, "local-rag index --ocr"),
-    ("may hold secrets", "local-rag index --include-secrets {folder}"),
-    ("link out of the indexed folder", "local-rag index --follow-links {folder}"),
-    ("took longer than", "local-rag index --retry"),
-    ("the parser crashed", "local-rag index --retry"),
-    ("of memory to read", "local-rag index --retry"),
     ("are read", "split it into smaller files"),
-    ("no loader for", "save it as PDF, DOCX, Markdown or text beside it"),
+    (" files cannot be read", "save it as PDF, DOCX, Markdown or text beside it"),
     ("is damaged", "open it in the program that made it, and save it anew"),
     ("could not be read (damaged)", "open it in the program that made it, and save it anew"),
     ("is not Unicode", "rename it"),
-    ("cannot be opened", "allow this account to read it, then bring the index up to date"),
+    ("cannot be opened", "allow this account to read it, then check for changes"),
     ("link leads in a circle", "remove the link"),
     ("zip bomb", "unzip it yourself if you trust it, and index what is in it"),
     ("DRM", "there is none: its publisher keeps programs from reading it"),
 )
 """What stands in the reason of a skipped file, and what a person can do about it."""
 
+QUOTING = ("chat", "question", "feedback")
+"""What the page deletes with a file that it quotes; the rest is a person's own work."""
+
 router = APIRouter()
 
 
 @dataclass(frozen=True)
 class SkippedView:
-    """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing)."""
+    """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing).
+
+    `action` is the field of `Sync` that reads it all the same, `root` the ID of the folder that it is in.
+    """
 
     label: str
     reason: str
     fix: str
+    action: str
+    root: str
     partly: bool = False
 
 
@@ -75,15 +87,13 @@ class SkippedView:
 class RootView:
     """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
 
-    `again` has a command for each of `excludes`, and what it does. `not_read` counts its files of kinds that are not
-    read: "2 .pptx and 1 .odt".
+    `not_read` counts its files of kinds that are not read: "2 .pptx and 1 .odt".
     """
 
     file_id: str
     label: str
     files: int
     excludes: Sequence[str]
-    again: Sequence[str]
     there: bool
     not_read: str
 
@@ -104,7 +114,8 @@ class IndexView:
     `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
     `changed` files are not on the disk as they were indexed. `watching` says what `serve --watch` does for it
     (`state`), what that changed last, each in a line, and when in ISO 8601 (`changed`, `changed_at`; empty where
-    nothing has changed since the server started); null without --watch.
+    nothing has changed since the server started); null without --watch. `ocr` says how what reads scans is installed,
+    "" where it is.
     """
 
     index: str
@@ -126,19 +137,40 @@ class IndexView:
     roots: Sequence[RootView] = ()
     skipped: Sequence[SkippedView] = ()
     watching: dict[str, str] | None = None
+    ocr: Mapping[str, str] = field(default_factory=dict)
 
 
-_SAME = ("files", "pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
+_SAME = ("pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
 """What an index view has of the status as it is."""
 WATCHED = ("state", "changed", "changed_at")
 """And of who watches it."""
 
 
 class Sync(Body):
-    """Which index is brought up to date; without `stream` the report alone is sent, at the end."""
+    """Which index is brought up to date; without `stream` the report alone is sent, at the end.
+
+    For a person at the page `ocr` reads scans, `retry` reads what could not be read, and `url` is a page of the web to
+    take in. Of the folder with the ID `root` `secrets` and `follow_links` take in what they say, and `take_in` what
+    was left out by these patterns.
+    """
 
     index: str | None = None
+    ocr: bool = False
+    retry: bool = False
+    url: str = Field("", max_length=2000, pattern=r"^(https?://\S+)?$")
+    root: str = ""
+    secrets: bool = False
+    follow_links: bool = False
+    take_in: Sequence[str] = Field((), max_length=1000)
     stream: bool = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return what the request asks for beyond looking for changes, as `runtime.indexing.Request` has it."""
+        urls = [self.url] if self.url else []
+        given = {"retry": self.retry, "urls": urls, "secrets": self.secrets, "no_excludes": self.take_in}
+        given["follow_links"] = self.follow_links
+        return {name: value for name, value in given.items() if value}
 
 
 class Add(Below):
@@ -158,17 +190,20 @@ class OfIndex(Body):
 
 
 class Forget(Body):
-    """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too."""
+    """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too, and
+    `quoting` deletes the chats, records and judgements that quote them.
+    """
 
     files: Sequence[str] = Field(min_length=1, max_length=10_000)
     keep_out: bool = False
+    quoting: bool = False
     index: str | None = None
 
 
 @router.get("/api/index")
 def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexView:
     """What is indexed, from where, and what was skipped."""
-    from local_rag.runtime.indexing import command_of
+    from local_rag.index.parse import ocr
     from local_rag.runtime.opening import missing
 
     settings = workspace.settings_of(index)
@@ -193,24 +228,24 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         job,
         "",
         about=safe_line(status.about or status.summary),
+        files=sum(not is_url(path) for path in listing.files),
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
         changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
-        roots=_roots(listing, command_of(settings), kinds),
+        roots=_roots(listing, kinds),
+        ocr=hint_view(ocr.missing(settings.values.ocr.languages)),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
     )
 
 
-def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> list[RootView]:
-    again = f"{command} --no-exclude {{}}   takes it in again".format
+def _roots(listing: FileListing, not_read: Mapping[str, str]) -> list[RootView]:
     return [
         RootView(
             file_id(root.path),
             safe_line(home_path(root.path)),
             listing.counts.get(root.path, 0),
             tuple(map(safe_line, root.excludes)),
-            tuple(safe_line(again(shlex.quote(pattern))) for pattern in root.excludes),
             Path(root.path).exists(),
             safe_line(not_read.get(root.path, "")),
         )
@@ -220,11 +255,11 @@ def _roots(listing: FileListing, command: str, not_read: Mapping[str, str]) -> l
 
 def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     """A file as a client sees it; what is in the index all the same was skipped in part."""
-    fix = next((fix for sign, fix in FIXES if sign in reason), "")
-    if "{folder}" in fix:
-        folders = (root.path for root in listing.roots if Path(path).is_relative_to(root.path))
-        fix = fix.format(folder=shlex.quote(next(folders, "FOLDER")))
-    return SkippedView(safe_line(listing.label(path)), safe_line(reason), safe_line(fix), path in listing.files)
+    fix, action = (next((what for sign, what in table if sign in reason), "") for table in (FIXES, ACTIONS))
+    root = next((root.path for root in listing.roots if Path(path).is_relative_to(root.path)), "")
+    reason = next((sign for sign, what in ACTIONS if what == action in OF_ROOT), reason)  # without options
+    label, identity = safe_line(listing.label(path)), file_id(root) if root else ""
+    return SkippedView(label, safe_line(reason), fix, action, identity, path in listing.files)
 
 
 def synced(
@@ -234,17 +269,23 @@ def synced(
     paths: Sequence[Path] = (),
     *,
     sample: bool = False,
+    ocr: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Job:
-    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on."""
-    settings = workspace.settings_of(name, new=bool(paths or sample))
-    if not (paths or sample):
+    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on.
+
+    `options` are further ones of the request, see `Sync`.
+    """
+    is_new = bool(paths or sample or (options or {}).get("urls"))
+    settings = workspace.settings_of(name, new=is_new)
+    if not is_new:
         workspace.files.of(settings.index_path)  # raises IndexMissing before anything is made
-    flags = {**workspace.flags, **({} if name is None else {"index": name})}
+    flags = {**workspace.flags, **({} if name is None else {"index": name}), **({"ocr__enabled": True} if ocr else {})}
 
     def work(job: Job) -> Generator[JobEvent]:
         yield "begun", {"id": job.id, **job.about}
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
-            report = yield from indexed(job, flags, paths, told, sample=sample)
+            report = yield from indexed(job, flags, paths, told, sample=sample, options=options or {})
         workspace.pages.forget()
         job.report = report
         yield "report", _report(report, workspace.files.of(settings.index_path))
@@ -287,8 +328,8 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
     }
     asked = [
         f"What does “{safe_line(title)}” say about “{safe_line(heading)}”?"
-        for title, heading in named.values()
-        if heading
+        for path, (title, heading) in named.items()
+        if heading and not is_table(path)
     ]
     known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
     return {"questions": [*known, *asked][:SUGGESTED]}
@@ -303,7 +344,14 @@ def _heading(title: str, headings: Sequence[str]) -> str:
 @router.post("/api/index/sync")
 async def sync(request: Sync, workspace: Here, caller: Asking) -> Any:
     """Bring the index up to date."""
-    return await job_response(lambda: synced(workspace, caller, request.index), workspace.limits, stream=request.stream)
+
+    def begin() -> Job:
+        if caller != "cookie" and (request.ocr or request.options):
+            raise ApiError(403, "forbidden", "only a person at the page may ask for more than to look for changes")
+        paths = [Path(located(workspace, request.root, request.index)[1])] if request.root else []
+        return synced(workspace, caller, request.index, paths, ocr=request.ocr, options=request.options)
+
+    return await job_response(begin, workspace.limits, stream=request.stream)
 
 
 @router.post("/api/index/add")
@@ -350,8 +398,11 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
 
 @router.post("/api/index/forget")
 def forget(request: Forget, workspace: Here) -> dict[str, Any]:
-    """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them."""
-    from local_rag.diagnostics.kept import what_quotes
+    """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them.
+
+    `deleted` counts what quoted them and is deleted, `quoting` what is left of that.
+    """
+    from local_rag.diagnostics import kept
     from local_rag.runtime.opening import open_index
 
     settings = workspace.settings_of(request.index)
@@ -366,5 +417,13 @@ def forget(request: Forget, workspace: Here) -> dict[str, Any]:
         removed = opened.remove([name if is_url(name) else Path(name) for name in names], missing_ok=True)
     delete_copies(settings, names)
     workspace.pages.forget()
-    notes = what_quotes(settings, removed) if removed else []
-    return {"removed": len(removed), "kept_out": [safe_line(pattern) for pattern in patterns], "notes": notes}
+    quoting = kept.about(kept.kept(settings), removed) if removed else []
+    deleted = [item for item in quoting if request.quoting and item.kind in QUOTING]
+    kept.delete(settings, deleted)
+    left = [item for item in quoting if item not in deleted]
+    return {
+        "removed": len(removed),
+        "kept_out": [safe_line(pattern) for pattern in patterns],
+        "deleted": kept.counted(deleted),
+        "quoting": kept.counted(left),
+    }

@@ -1,8 +1,8 @@
 """The process that indexes for a page: `python -m local_rag.server.indexing`, whose memory is gone when it ends.
 
-Its request is one line of JSON on stdin: {"settings": …, "paths": […], "sample": …}. It writes a line for whatever
-happens: a note, how far it is, and last the report or what went wrong. It stops soon after stdin ends, because a person
-stopped it or its server is gone; what is stored is whole at every moment.
+Its request is one line of JSON on stdin: {"settings": …, "paths": […], "sample": …, "options": …}. It writes a line
+for whatever happens: a note, how far it is, and last the report or what went wrong. It stops soon after stdin ends,
+because a person stopped it or its server is gone; what is stored is whole at every moment.
 """
 
 from __future__ import annotations
@@ -35,15 +35,21 @@ PATIENCE = 60.0
 
 
 def indexed(
-    job: Job, settings: Mapping[str, Any], paths: Sequence[Path], told: Callable[[str], None], *, sample: bool = False
+    job: Job,
+    settings: Mapping[str, Any],
+    paths: Sequence[Path],
+    told: Callable[[float | None], None],
+    *,
+    sample: bool = False,
+    options: Mapping[str, Any],
 ) -> Generator[JobEvent, None, SyncReport]:
-    """Run the process: its events as they come; the report is returned. `told` gets each line of progress.
+    """Run the process: its events as they come; the report is returned. `told` gets each share of progress.
 
     Raises what it ended with.
 
     The `sample` in place of paths is the handbook that ships with the package.
     """
-    pipe, request = subprocess.PIPE, {"settings": settings, "paths": paths, "sample": sample}
+    pipe, request = subprocess.PIPE, {"settings": settings, "paths": paths, "sample": sample, "options": options}
     with subprocess.Popen(
         command(__name__),
         stdin=pipe,
@@ -64,7 +70,7 @@ def indexed(
                 if name == "error":
                     raise getattr(errors, value[0])(*value[1:])
                 if name == "progress":
-                    told(value["line"])
+                    told(value["share"])
                 yield name, value
         except (OSError, ValueError) as error:
             job.cancel.check()
@@ -134,7 +140,7 @@ def _index(request: Mapping[str, Any], told: _Told) -> SyncReport:
     with scope(cancel):
         if request["sample"]:
             return index_demo(settings, told)
-        report, _ = index_files(settings, Request([*map(Path, request["paths"])]), told)
+        report, _ = index_files(settings, Request([*map(Path, request["paths"])], **request["options"]), told)
     return report
 
 

@@ -96,7 +96,9 @@ def original_of(listing: FileListing, path: str) -> Original:
     except (OSError, RuntimeError) as error:  # RuntimeError: a link in a circle, before Python 3.13
         why = reason_of(error) if isinstance(error, OSError) else "a link leads in a circle"
         message = f"the file cannot be opened any more ({why}); its text is stored"
-        raise ApiError(404, "no_original", message, "local-rag index   brings the index up to date") from error
+        raise ApiError(
+            404, "no_original", message, "local-rag index   brings the index up to date", action="sync"
+        ) from error
 
 
 def original_or_why(listing: FileListing, path: str) -> tuple[Original | None, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -13,15 +13,16 @@ from pydantic import Field
 from local_rag.config.values import GraphName
 from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import EngineError, NotLocal, UsageError
-from local_rag.diagnostics.check import Check
-from local_rag.diagnostics.models import ModelReport, model_report
-from local_rag.server.answers import passage_view
-from local_rag.server.errors import in_fields
+from local_rag.core.serialization import to_plain
+from local_rag.diagnostics.models import model_report
+from local_rag.server.answers import cut, passage_view
+from local_rag.server.errors import hint_view, in_fields
 from local_rag.server.responses import Narrowed
+from local_rag.server.turns import IndexName, index_names
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
 from local_rag.text.markup import unmarked
-from local_rag.text.words import WORD, content_stems, fold, stem
+from local_rag.text.words import content_stems
 
 PATIENCE = 3.0
 """Seconds that a model server may take to say what it has."""
@@ -62,22 +63,12 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
         notes = [for_terminal(in_fields(note)) for note in index.waiting_notes()]
     stems = content_stems(query.text)
     views = [
-        passage_view(each, label)
-        | {"segments": _cut(unmarked(each.page_content), stems)}
+        passage_view(each, label, stems)
+        | {"segments": cut(unmarked(each.page_content), stems)}
         | {"also_in": [label(path) for path in also_in[each.metadata["chunk_id"]]]}
         for each in passages
     ]
     return {"passages": views, "notes": notes}
-
-
-def _cut(text: str, stems: Sequence[str]) -> list[dict[str, Any]]:
-    """A text with the words of these stems marked."""
-    segments, last = list[dict[str, Any]](), 0
-    for word in WORD.finditer(text):
-        if stem(fold(word.group())) in stems:
-            segments += ({"text": text[last : word.start()], "mark": False}, {"text": word.group(), "mark": True})
-            last = word.end()
-    return [segment for segment in (*segments, {"text": text[last:], "mark": False}) if segment["text"]]
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
@@ -94,12 +85,13 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
 class Choices:
     """What a question can set, and what holds where it does not.
 
-    `graphs` says of each what it does; `conditions` are the fields that narrow it: each one's name, label, and an
-    example of what is typed. `writer` names the models that write answers, "" where these are quotes; `without` says
-    why, `hint` what helps.
+    `named` says what each index is called and how many files it has, `graphs` of each what it does; `conditions` are
+    the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names the models that
+    write answers, "" where these are quotes; `without` says why, `hint` what helps.
     """
 
     indexes: Sequence[str]
+    named: Mapping[str, IndexName]
     graphs: Mapping[str, str]
     models: Sequence[str]
     web: Sequence[str]
@@ -107,7 +99,7 @@ class Choices:
     defaults: dict[str, Any]
     writer: str = ""
     without: str = ""
-    hint: str = ""
+    hint: Mapping[str, str] = field(default_factory=dict)
 
 
 @router.get("/api/choices")
@@ -124,6 +116,7 @@ def choices(workspace: Here) -> Choices:
     )
     return Choices(
         indexes=workspace.indexes(),
+        named=index_names(workspace),
         graphs=OF_GRAPHS,
         models=there,
         web=("off", "ask"),
@@ -138,7 +131,7 @@ def choices(workspace: Here) -> Choices:
         },
         writer=joined(report.in_use) if report and report.answering else "",
         without=report.problem if report else "",
-        hint=report.hint if report else "",
+        hint=hint_view(report.hint if report else ""),
     )
 
 
@@ -176,14 +169,16 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
 
 @router.get("/api/doctor", dependencies=HEAVY)
-def doctor(workspace: Here, index: str | None = None) -> dict[str, list[Check]]:
-    """The checks of this machine, in the order in which problems are best mended."""
+def doctor(workspace: Here, index: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """The checks of this machine, in the order in which problems are best mended; `steps` are what mends one."""
     from local_rag.diagnostics.doctor import run_checks
 
-    return {"checks": [*run_checks(workspace.settings_of(index))]}
+    checks = run_checks(workspace.settings_of(index))
+    return {"checks": [to_plain(each) | {"steps": [*map(hint_view, each.fix.splitlines())]} for each in checks]}
 
 
 @router.get("/api/models")
-def models(workspace: Here, index: str | None = None) -> ModelReport:
-    """The language models."""
-    return model_report(workspace.settings_of(index), PATIENCE)
+def models(workspace: Here, index: str | None = None) -> dict[str, Any]:
+    """The language models, and what to do `next`."""
+    report = model_report(workspace.settings_of(index), PATIENCE)
+    return {**to_plain(report), "next": hint_view(report.hint)}

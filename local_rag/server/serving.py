@@ -22,7 +22,7 @@ from local_rag.core.address import LOOPBACK, Address, listens
 from local_rag.core.errors import LocalRagError, UsageError, reason_of
 from local_rag.core.private_files import make_folder, replace_file
 from local_rag.server.app import application
-from local_rag.server.auth import FOLDER, read_key
+from local_rag.server.auth import FOLDER, new_code, read_key
 from local_rag.server.workspace import Workspace
 
 FURTHER = 20
@@ -66,8 +66,8 @@ def _bound(port: int) -> list[socket.socket]:
 
 
 def address(data_folder: Path, port: int) -> str:
-    """The address that signs a browser in. Raises OSError."""
-    return f"{Address('http', LOOPBACK[0], port).url}/?key={read_key(data_folder)}"
+    """Return a new address that signs a browser in, once. Raises OSError."""
+    return f"{Address('http', LOOPBACK[0], port).url}/?code={new_code(read_key(data_folder))}"
 
 
 def running(data_folder: Path, port: int | None = None) -> int:

@@ -21,9 +21,10 @@ from local_rag.index.path_labels import PathLabels
 from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import AnsweredTurn, Thread, thread_name
 from local_rag.server.answer_page import answer_page
-from local_rag.server.answers import answer_view, short
+from local_rag.server.answers import short
 from local_rag.server.errors import ApiError, error_object, for_page
 from local_rag.server.responses import Body, file_headers
+from local_rag.server.turns import scope_view, turn_view
 from local_rag.server.workspace import Here, Workspace
 
 router = APIRouter()
@@ -72,34 +73,46 @@ class Ended:
 
 @dataclass(frozen=True)
 class ThreadTurns:
-    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait."""
+    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait.
+
+    `scope` is what its last question was asked of.
+    """
 
     name: str
+    scope: dict[str, Any]
     turns: Sequence[dict[str, Any]]
     unanswered: Sequence[Ended]
     running: Sequence[Running]
 
 
 @router.get("/api/threads")
-def threads(workspace: Here) -> dict[str, list[ThreadView]]:
-    """The threads, the one that was used last first."""
+def threads(workspace: Here, filter: Annotated[str, Query(max_length=500)] = "") -> dict[str, list[ThreadView]]:
+    """The threads, the one that was used last first; with words those in which a question and its answer hold them."""
     ended = _ended(workspace)
     listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
     last = {name: questions[-1].at for name, questions in ended.items()}
     views = [ThreadView(**vars(each), unanswered=each.at == last.get(each.name)) for each in listed]
-    return {"threads": views}
+    said = workspace.history.saying(filter.split()) if filter else []
+    return {"threads": [each for each in views if not filter or each.name in said]}
 
 
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
     """A thread with its answers, the questions that ended without one, and those that run or wait."""
-    name = workspace.history.thread(thread).name
+    try:
+        name = workspace.history.thread(thread).name
+    except NotFound as error:
+        raise NotFound(f"there is no chat {thread!r}", "it may have been renamed or deleted") from error
     running = [Running(job.id, job.about["question"]) for job in workspace.jobs.in_thread(name)]
     turns = workspace.history.turns(name)
     labels = _labels(turns)
-    views = [answer_view(each.answer, labels, turn=number, at=each.at) for number, each in enumerate(turns, start=1)]
+    views = [
+        turn_view(workspace, each.scope, each.answer, labels, turn=number, at=each.at)
+        for number, each in enumerate(turns, start=1)
+    ]
+    scope = scope_view(workspace, workspace.history.scope(name))
     ended = _ended(workspace).get(name, [])
-    return ThreadTurns(name, views if detail else [short(view) for view in views], ended, running)
+    return ThreadTurns(name, scope, views if detail else [short(view) for view in views], ended, running)
 
 
 def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
@@ -156,7 +169,7 @@ def export(
     headers = file_headers(f"{name}.md" if turn is None else f"{name} {turn}.{format}")
     if turn is None or format == "md":
         return Response(
-            chat_markdown(name, chosen).encode(), media_type="text/markdown; charset=utf-8", headers=headers
+            chat_markdown(name, chosen, plain=True).encode(), media_type="text/markdown; charset=utf-8", headers=headers
         )
     page = answer_page(workspace, chosen[0].answer, _labels(chosen), chosen[0].at)
     return Response(page.encode(), media_type="text/html; charset=utf-8", headers=headers)

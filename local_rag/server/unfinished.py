@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +18,9 @@ from local_rag.server.auth import FOLDER
 FILE = "unfinished.json"
 STEP = 1.0
 """Seconds after which it is written anew how far the indexing is."""
-HOW_FAR = re.compile(r"[\d,]+ of [\d,]+ (files?|passages? embedded)")
-"""What of a line of progress is still true after a kill."""
 
 UnfinishedIndexing = dict[str, Any]
-"""What was begun: the `paths`, or the `sample`, and `line`, how far it is."""
+"""What was begun: the `paths`, or the `sample`, and `share`, how much of it is done, None where that is not known."""
 
 
 class Unfinished:
@@ -40,18 +37,19 @@ class Unfinished:
         return {}
 
     @contextmanager
-    def kept(self, index: str, paths: Sequence[Path], *, sample: bool) -> Iterator[Callable[[str], None]]:
+    def kept(self, index: str, paths: Sequence[Path], *, sample: bool) -> Iterator[Callable[[float | None], None]]:
         """Keep what begins until the block ends, but not with the server; what is given is told how far it is."""
-        line, written = "", 0.0
+        share: float | None = None
+        written = 0.0
 
-        def told(now: str) -> None:
-            nonlocal line, written
-            line = match[0] if (match := HOW_FAR.match(now)) else line
+        def told(now: float | None) -> None:
+            nonlocal share, written
+            share = share if now is None else now
             if time.monotonic() - written > STEP:
-                self._put(index, {"paths": [*map(str, paths)], "sample": sample, "line": line})
-                written = time.monotonic() if line else 0.0
+                self._put(index, {"paths": [*map(str, paths)], "sample": sample, "share": share})
+                written = time.monotonic() if share else 0.0
 
-        told("")
+        told(None)
         try:
             yield told
         except IndexBusy:  # the process of the server that was ended still writes: it is offered again

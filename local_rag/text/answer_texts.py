@@ -28,8 +28,9 @@ _RECORDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 class AnswerTexts:
     """The program's sentences in English. A name in braces is filled where the text is used.
 
-    `refusal` is the fixed reply for "your files do not say". How a reason begins, `out_of_time` and `engine_failed`, is
-    compared with. `grounded`: see `grounds`.
+    `refusal` is the fixed reply for "your files do not say". `advice` says to who reads an answer how certain it is,
+    `stands` is said of a quote that is in the file as it is now. How a reason begins, `out_of_time` and
+    `engine_failed`, is compared with. `grounded`: see `grounds`.
     """
 
     code = "en"
@@ -88,6 +89,10 @@ class AnswerTexts:
         "direct": "Not from your files",
     }
     doubtful: Mapping[Certainty, str] = {"probably": "Probably", "in doubt": "In doubt"}
+    advice: Mapping[Certainty, str] = {
+        "probably": "This probably answers your question. Check the quote.",
+        "in doubt": "This may not answer your question. Check the quote.",
+    }
     no_answer = "No answer"
     understood = "understood as: {question}"
     removed = "(taken out, because the passages do not say it: {sentences})"
@@ -96,6 +101,7 @@ class AnswerTexts:
     positions_of_a_day = "What they say:"
     changed = "file changed {date}"
     nearest = "Nearest passages:"
+    closest = "Closest in your files:"
     nothing_near = "No passage comes near the question."
     about = "The index is about: {titles}."
     unrecorded = "No record of this question is kept: marked words, nearest passages and times are missing."
@@ -123,6 +129,7 @@ class AnswerTexts:
         "property": "a property of the file",
         "computed": "computed from these rows",
     }
+    stands = "stands word for word in your file"
     record = "a record, written out as text"
     not_verified = "not verified"
     may_answer = "it may answer: {span!r}"
@@ -238,6 +245,10 @@ class German(AnswerTexts):
         "direct": "Nicht aus den Dateien",
     }
     doubtful: Mapping[Certainty, str] = {"probably": "Wahrscheinlich", "in doubt": "Zweifelhaft"}
+    advice: Mapping[Certainty, str] = {
+        "probably": "Das beantwortet die Frage wahrscheinlich. Das Zitat zeigt es.",
+        "in doubt": "Das beantwortet die Frage vielleicht nicht. Das Zitat zeigt es.",
+    }
     no_answer = "Keine Antwort"
     understood = "verstanden als: {question}"
     removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
@@ -246,6 +257,7 @@ class German(AnswerTexts):
     positions_of_a_day = "Was darin steht:"
     changed = "Datei geändert {date}"
     nearest = "Am nächsten kommen diese Textstellen:"
+    closest = "Am nächsten kommt:"
     nothing_near = "Keine Textstelle kommt der Frage nahe."
     about = "Der Index handelt von: {titles}."
     unrecorded = "Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen."
@@ -273,6 +285,7 @@ class German(AnswerTexts):
         "property": "eine Eigenschaft der Datei",
         "computed": "aus diesen Zeilen berechnet",
     }
+    stands = "steht wörtlich in der Datei"
     record = "ein Datensatz, als Text ausgeschrieben"
     not_verified = "nicht bestätigt"
     may_answer = "sie antwortet vielleicht: {span!r}"

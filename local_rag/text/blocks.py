@@ -12,6 +12,7 @@ from local_rag.text.answer_texts import AnswerTexts, texts_in
 from local_rag.text.display import home_path, is_url, local_time, short_path, shorten
 from local_rag.text.markup import as_read
 from local_rag.text.nodes import Node, answer_tree
+from local_rag.text.words import words
 
 Label = Callable[[str], str]
 """Names a file for whoever reads."""
@@ -24,8 +25,8 @@ class Source:
     """A quote as it is shown. `where` is its page or heading, `of` the index or the corpus that it is of.
 
     `about` has title, author and date of the document, where neither `label` nor `where` says them; `read` is the
-    quote without markup; `how` says how it was found, `doubt` that it is not verified, no text of the file, or of a
-    file that has changed, else "".
+    quote without markup; `how` says how it was found, `stands` that it stands word for word in the file, else "";
+    `doubt` that it is not verified, no text of the file, or of a file that has changed, else "".
     """
 
     citation: Citation
@@ -36,6 +37,7 @@ class Source:
     read: str
     how: str
     doubt: str
+    stands: str = ""
 
     @property
     def place(self) -> str:
@@ -45,12 +47,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence of the program's own. `name` says which; that of a status has its reason, and a tone."""
+    """A sentence of the program's own. `name` says which; that of a status has its reason, and a tone, and where the
+    answer is doubtful what to do.
+    """
 
     name: Literal["understood", "status", "removed", "lacks", "dropped", "nothing_near", "about"]
     text: str
     reason: str = ""
     tone: Tone = "quiet"
+    advice: str = ""
     kind: Literal["note"] = "note"
 
     @property
@@ -94,9 +99,10 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The passages that came closest where nothing answered."""
+    """The passages that came closest where nothing answered; `closest` stands above the first where it stands alone."""
 
     title: str
+    closest: str
     sources: Sequence[Source]
     kind: Literal["nearest"] = "nearest"
 
@@ -105,6 +111,8 @@ Block = Note | Written | Disagreement | Quotes | Nearest
 
 _TONES: dict[Status, Tone] = {"grounded": "quiet", "ungrounded": "bad"}
 _LISTS = ("ul", "ol")
+ASKS = 3
+"""Words from which a question asks for something: what an index is about is no reply to a greeting."""
 
 
 def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
@@ -116,11 +124,13 @@ def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
     if answer.status == "grounded":
         made.append(Note("status", texts.grounds(answer), tone=tone))
     else:
-        made.append(Note("status", texts.lead(answer), answer.reason, tone))
+        advice = texts.advice.get(answer.certainty, "") if answer.status == "partial" else ""
+        made.append(Note("status", texts.lead(answer), answer.reason, tone, advice))
     if silent:
         sources = [source_of(citation, texts, label) for citation in answer.nearest]
-        made += [Nearest(texts.nearest, sources)] if sources else []
-        return made + [Note(name, lines[name]) for name in ("nothing_near", "about") if lines[name]]
+        made += [Nearest(texts.nearest, texts.closest, sources)] if sources else []
+        about = ("about",) if len(words(answer.question)) >= ASKS else ()
+        return made + [Note(name, lines[name]) for name in ("nothing_near", *about) if lines[name]]
     made += _written(answer_tree(answer))
     made += [Note(name, lines[name], tone="warn") for name in ("removed", "lacks") if lines[name]]
     made += [_disagreement(conflict, texts, label) for conflict in answer.conflicts]
@@ -153,6 +163,7 @@ def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path)
         read=as_read(citation.quote),
         how=", ".join(filter(None, (how, became))),
         doubt=", ".join(filter(None, (doubt, became))),
+        stands=texts.stands if how == texts.located["exact"] and citation.origin == "files" and not became else "",
     )
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from local_rag.server.workspace import Workspace
-from support.serving import served
+from support.serving import served, signing_in
 
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 SERIOUS = ("serious", "critical")
@@ -170,7 +170,7 @@ class Browser:
     @contextmanager
     def signed_in(self, workspace: Workspace, view: str = "", **options: Any) -> Iterator[Tab]:
         """Give a tab at a view of a server of this workspace."""
-        with served(workspace) as address, self.tab(f"{address}/?key={workspace.access.key}", **options) as tab:
+        with served(workspace) as address, self.tab(signing_in(workspace, address), **options) as tab:
             if view:
                 tab.page.goto(f"{address}/{view}")
             yield tab

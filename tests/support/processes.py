@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 
 import httpx
 
-from local_rag.server.auth import SECRET
+from local_rag.config.settings import Settings
+from local_rag.server.auth import SECRET, new_code, read_key
 
 
 def stopped(program, arguments, env, line):
@@ -88,21 +89,20 @@ def free_port():
 
 
 class Serving:
-    """Hold the process, and the address that it printed: `base`, and the key in it."""
+    """Hold the process, and the address that it printed: `base`, and the code in it."""
 
     def __init__(self, child):
         self.child = child
         self.printed = child.stdout.readline().strip()
-        assert "/?key=" in self.printed, child.communicate()
-        self.base, _, self.key = self.printed.partition("/?key=")
+        assert "/?code=" in self.printed, child.communicate()
+        self.base, _, self.code = self.printed.partition("/?code=")
 
     @contextmanager
     def page(self):
         """Give a client that is signed in as a page is."""
         with httpx.Client(base_url=self.base, headers={"origin": self.base}, timeout=60) as client:
-            there, _, secret = client.get("/", params={"key": self.key}).headers["location"].partition("#secret=")
-            assert there == "/"
-            client.headers[SECRET] = secret
+            signed = client.get("/", params={"code": new_code(read_key(Settings.load().data_folder))})
+            client.headers[SECRET] = signed.text.partition('name="secret" content="')[2].partition('"')[0]
             yield client
 
     def ended(self, by=signal.SIGINT):

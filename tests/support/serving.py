@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx
 
 from local_rag.config.settings import Settings
-from local_rag.server.auth import SECRET, Access
+from local_rag.server.auth import SECRET, Access, new_code
 from local_rag.server.serving import PageServer
 from local_rag.server.workspace import Workspace
 
@@ -18,6 +18,11 @@ def a_workspace(**about):
     """Return the workspace of the settings in force, in which nothing is open yet."""
     settings = about.pop("settings", None) or Settings.load()
     return Workspace(settings, Access(settings.data_folder, 8321), **about)
+
+
+def signing_in(workspace, address):
+    """The address that signs a browser in at a server, once."""
+    return f"{address}/?code={new_code(workspace.access.key)}"
 
 
 class Served(str):

@@ -110,7 +110,7 @@ def load_unknown(path: Path) -> ParsedFile:
 
 def no_loader(path: Path) -> str:
     """Return the reason why a file without a loader is not read."""
-    return f"no loader for {path.suffix.lower()} files" if path.suffix else "no loader for this kind of file"
+    return f"{path.suffix.lower() or 'such'} files cannot be read"
 
 
 _SUFFIXES: dict[Loader, str] = {

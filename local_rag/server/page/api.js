@@ -1,8 +1,8 @@
 // The server's API: JSON by get and post, the events of a job by stream. Paths are those below /api/.
 import { shared } from "./html.js";
-import { secret, worked } from "./session.js";
+import { secret, signedOut } from "./session.js";
 
-const failure = (code, message, hint = "") => Object.assign(new Error(message), { code, hint });
+const failure = ({ message, ...about }) => Object.assign(new Error(message), about);
 
 // path("documents", id, "place", {page: 3}) is "documents/ID/place?page=3": URL-encoded, what is not known left out.
 export function path(...parts) {
@@ -16,13 +16,13 @@ export const get = (path, signal) => json(path, { signal });
 export const post = (path, body = {}, signal) => json(path, posted(body, signal));
 
 // Hands each event of a job to onEvent(name, value) until its last one, or until that returns false: of a job that
-// `body` begins at a path, or without a body of one that is there. An `error` is thrown with its code and hint, as is a
+// `body` begins at a path, or without a body of one that is there. An `error` is thrown with its fields, as is a
 // stream that ends too early.
 export async function stream(path, body, onEvent, last) {
   const response = await answered(path, body ? posted(body) : {});
   let ended = false;
   for await (const { name, value } of events(response.body)) {
-    if (name === "error") throw failure(value.code, value.message, value.hint);
+    if (name === "error") throw failure(value);
     ended ||= name === last;
     if (onEvent(name, value) === false) return;
   }
@@ -34,7 +34,7 @@ export const stopJob = (id) => post(path("jobs", id, "stop")).catch(() => {});
 // The address of what the browser fetches by itself, with which no header is sent: the secret has signed it.
 export async function signed(path) {
   const address = `/api/${path}${path.includes("?") ? "&" : "?"}`;
-  const own = await secret();
+  const own = secret();
   if (!own) return address;
   const bytes = (text) => new TextEncoder().encode(text);
   const key = await crypto.subtle.importKey("raw", bytes(own), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
@@ -49,7 +49,7 @@ function posted(body, signal) {
 }
 
 async function answered(path, options) {
-  const headers = { ...options.headers, "X-Local-Rag-Page": await secret() };
+  const headers = { ...options.headers, "X-Local-Rag-Page": secret() };
   let response;
   try {
     response = await fetch(`/api/${path}`, { credentials: "same-origin", redirect: "error", ...options, headers });
@@ -57,21 +57,22 @@ async function answered(path, options) {
     throw error.name === "AbortError" ? error : gone();
   }
   reachable.set(true);
-  worked(response.status !== 401);
   if (response.ok) return response;
-  if (response.status === 401) window.dispatchEvent(new Event("signed-out"));
+  if (response.status === 401) signedOut.set(true);
   const body = await response.json().catch(() => ({}));
-  const { code = String(response.status), message = response.statusText, hint = "", thread = "" } = body.error || {};
-  throw Object.assign(failure(code, message || `the server answered ${response.status}`, hint), { thread });
+  const { code = String(response.status), message = response.statusText, ...rest } = body.error || {};
+  throw failure({ ...rest, code, message: message || `the server answered ${response.status}` });
 }
 
 function gone() {
   reachable.set(false);
-  return failure("unreachable", "The server does not answer any more.", "local-rag serve");
+  return failure({ code: "unreachable", message: "The server does not answer any more.", command: "local-rag serve" });
 }
 
-// Whether the server answered last.
+// Whether the server answered last, and how often it was back since, or this browser signed in again.
 export const reachable = shared(true);
+export const back = shared(0);
+export const isBack = () => back.set(back.value + 1);
 
 // The events of a stream as the server writes them, {name, value}; comments are heartbeats.
 async function* events(body) {

@@ -1,4 +1,5 @@
 // The frame of the page: where one can go, the chats, and the view that the address names.
+import { isBack } from "./api.js";
 import { html, LiveRegion, render, useEffect, useRef, useState, useWindow } from "./html.js";
 import { take } from "./indexing.js";
 import { Dialog } from "./parts/dialog.js";
@@ -9,8 +10,8 @@ import { Reconnect } from "./parts/reconnect.js";
 import { SignIn } from "./parts/sign_in.js";
 import { ThemeButton } from "./parts/theme.js";
 import { ThreadList } from "./parts/thread_list.js";
-import { chosen } from "./parts/settings.js";
 import { go, to, useRoute } from "./router.js";
+import { signedOut } from "./session.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
@@ -20,13 +21,12 @@ function App() {
   const route = useRoute();
   const [drawer, setDrawer] = useState(false);
   const [keys, setKeys] = useState(false);
-  const [signedOut, setSignedOut] = useState(false);
+  const isOut = signedOut.use();
   const menu = useRef(null);
   const enter = () => {
-    setSignedOut(false);
-    window.dispatchEvent(new Event("server-back"));
+    signedOut.set(false);
+    isBack();
   };
-  useWindow("signed-out", () => setSignedOut(true));
   useWindow("keydown", ({ key }) => {
     if (!drawer || key !== "Escape") return;
     setDrawer(false);
@@ -35,10 +35,11 @@ function App() {
   useWindow("dragover drop", (event) => {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
-    if (event.type === "dragover" || signedOut) return;
-    const index = route.query.index || chosen.value.index;
+    if (event.type === "dragover" || isOut) return;
+    if (route.view === "ask") return; // there the files become what its chat is asked of
+    const { index } = route.query;
     take([...event.dataTransfer.files], index);
-    if (route.view !== "ask" || route.parts[0]) go("index", [], { index });
+    go("index", [], { index });
   });
   useEffect(() => setDrawer(false), [route]);
   useEffect(() => void (document.title = `${title(route)} · local-rag`), [route]);
@@ -64,7 +65,7 @@ function App() {
     ${drawer && html`<div class="shade" onClick=${() => setDrawer(false)}></div>`}
     <main id="main" tabindex="-1">
       <${Reconnect} />
-      ${signedOut ? html`<${SignIn} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
+      ${isOut ? html`<${SignIn} onDone=${enter} />` : html`<${View} key=${route.view} route=${route} />`}
     </main>
     ${keys && html`<${Keys} onClose=${() => setKeys(false)} />`}
     <${LiveRegion} />`;

@@ -1,6 +1,6 @@
 // The question that this tab shows at work: one reducer from the events of its job to what is seen. It lives outside of
 // the views, so that a look at another view does not lose it; the job itself is the server's.
-import { path, post, stopJob, stream } from "./api.js";
+import { back, path, post, stopJob, stream } from "./api.js";
 import { shared } from "./html.js";
 
 const NOTHING = {
@@ -139,4 +139,4 @@ export async function consent(send) {
 export const clear = () => dispatch("cleared");
 
 // What the end of a server has cut off stands in its thread once there is another.
-window.addEventListener("server-back", () => isLost(asking.value) && clear());
+back.watch(() => isLost(asking.value) && clear());

@@ -23,6 +23,7 @@ export function shared(value) {
       cell.value = next;
       watchers.forEach((watcher) => watcher(next));
     },
+    watch: (watcher) => watchers.add(watcher),
     use() {
       const [seen, setSeen] = useState(cell.value);
       useEffect(() => {

@@ -4,14 +4,14 @@ import { say, shared } from "./html.js";
 
 const PIECE = 600_000; // bytes of a file that are sent at once
 
-// {running, id, at, notes, report, error}
+// {running, id, index, at, notes, report, error}
 export const job = shared({ notes: [] });
 
 const tell = (change) => job.set({ ...job.value, ...change });
 const note = (text) => tell({ notes: [...job.value.notes, text] });
 
 const EVENTS = {
-  begun: ({ id }) => tell({ id }),
+  begun: ({ id, index }) => tell({ id, index }),
   progress: (at) => tell({ at }),
   note: ({ text }) => note(text),
   report: (report) => tell({ report }),
@@ -26,22 +26,24 @@ export async function follow(address, body, notes = []) {
     if (error.code === "stopped") note("Stopped. What was done so far is kept.");
     else tell({ error });
   }
-  tell({ running: false });
+  tell({ running: false, ...(job.value.report && { notes }) }); // what was said meanwhile is of no use afterwards
   say(job.value.report ? "The index is up to date" : "Indexing has stopped");
 }
 
 export const join = (id) => follow(path("jobs", id, "events"));
 
-// Copies files to the server piece by piece, and indexes the copies; what cannot be copied is said.
+// Copies files to the server piece by piece, and indexes the copies; what cannot be copied is said. The copies that are
+// indexed by then, {file_id, label}.
 export async function take(files, index) {
   const notes = [];
-  let copied = 0;
+  const copies = [];
   for (const file of files) {
     job.set({ running: true, notes, at: { line: `Copying ${file.name}` } });
-    await copy(file, index).then(() => copied++, (error) => notes.push(`${file.name}: ${error.message}`));
+    await copy(file, index).then((copy) => copies.push(copy), (error) => notes.push(`${file.name}: ${error.message}`));
   }
-  if (copied) return follow("index/add", { root: "dropped", ...(index && { index }) }, notes);
-  job.set({ running: false, notes });
+  if (!copies.length) job.set({ running: false, notes });
+  else await follow("index/add", { root: "dropped", ...(index && { index }) }, notes);
+  return job.value.report ? copies : [];
 }
 
 async function copy(file, index) {
@@ -49,7 +51,9 @@ async function copy(file, index) {
   for (let at = 0; at === 0 || at < file.size; at += PIECE) {
     const data = await base64(file.slice(at, at + PIECE));
     const last = at + PIECE >= file.size;
-    await post("index/drop", { name: file.name, upload, at, data, last, ...(index && { index }) });
+    const piece = { name: file.name, upload, at, data, last, ...(index && { index }) };
+    const { name, file_id } = await post("index/drop", piece);
+    if (last) return { file_id, label: name };
   }
 }
 

@@ -111,9 +111,9 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(browser):
         tab.page.route("**/api/ask", ask_plainly)
         tab.page.route("**/api/choices", more_choices)
         tab.page.reload()
-        tab.holds(lambda: tab.page.get_by_label("Graph").count() == 0)  # folded away
+        tab.holds(lambda: tab.page.get_by_label("Thoroughness").count() == 0)  # folded away
         tab.press("Settings")
-        for label, value in {"Graph": "crag", "Model": "qwen3:4b", "Web": "ask", "Index": "mail"}.items():
+        for label, value in {"Thoroughness": "crag", "Answers": "qwen3:4b", "Web": "ask", "Index": "mail"}.items():
             tab.page.get_by_label(label).select_option(value)
         typed = {
             "Files by pattern": "*.pdf, contracts/**",
@@ -134,8 +134,8 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(browser):
             "after": "2023-03-31", "before": "2024-01-01",
         }  # fmt: skip
         assert sent[-1] == {"question": PLAN, "thread": "", "detail": True, **chosen}
-        tab.press("Graph: crag")
-        tab.button("Graph: crag").wait_for(state="detached")
+        tab.press("Thoroughness: checks passages")
+        tab.button("Thoroughness: checks passages").wait_for(state="detached")
         tab.ask(PLAN)
         tab.page.locator("article").nth(1).locator(".status").wait_for()
         assert "graph" not in sent[-1] and sent[-1]["k"] == 9
@@ -148,13 +148,33 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(browser):
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(browser):
     with browser.signed_in(scripted(ScriptedEngine(relevant=["n"]))) as tab:
         tab.ask(PLAN)
-        for seen in (
-            "Your files do not say",
-            "none of the 4 passages found answers the question",
-            "Nearest passages:",
-            "The index is about: Plan",
-        ):
+        tab.has("article h3", ["Closest in your files:"])
+        tab.has("section > ol .source mark", ["plan", "costs"])
+        for seen in ("Your files do not say", "Nearest passages: 2", "The index is about: Plan"):
             tab.see(seen)
+        why = tab.page.locator(".status + details p")
+        tab.has(".status + details p", ["none of the 4 passages found answers the question"])
+        assert not why.is_visible()
+        tab.page.get_by_text("Why", exact=True).click()
+        tab.holds(why.is_visible)
+        tab.ask("hello")
+        tab.page.locator("article").nth(1).locator(".status").wait_for()
+        tab.holds(lambda: tab.page.get_by_text("The index is about").count() == 1)
+
+
+def test_a_mark_opens_its_own_quote_and_a_tick_says_that_it_stands_word_for_word(browser):
+    corpus = FakeCorpus([passage(1, "The plan costs 100 euros. Pets are welcome.")])
+    drafts = ["The plan costs 100 euros [1]. Pets are welcome [1]."]
+    with browser.signed_in(scripted(ScriptedEngine(drafts=drafts), corpus=corpus)) as tab:
+        tab.expected.append("status of 404")  # no index has this file
+        tab.ask(PLAN)
+        tab.see(ANSWERED)
+        tab.has(".source .stands", ["stands word for word in your file"])
+        for number in (0, 1):
+            tab.page.locator(".cite").nth(number).click()
+            tab.see(f"Quote {number + 1} of ")
+            tab.has(".cite[aria-pressed=true]", ["1"])
+            tab.holds(lambda at=number: tab.page.locator(".cite").nth(at).get_attribute("aria-pressed") == "true")
 
 
 def test_files_that_disagree_stand_side_by_side(browser):
@@ -167,7 +187,7 @@ def test_files_that_disagree_stand_side_by_side(browser):
     evaluator = ScriptedEvaluator({text: 0.95 for text, _ in said.values()})
     with browser.signed_in(scripted(engine, corpus=FakeCorpus(leases), evaluator=evaluator)) as tab:
         tab.ask("How long is the notice period of the lease?")
-        tab.see("Probably")
+        tab.see("This probably answers your question. Check the quote.")
         tab.has(
             ".conflict li",
             ["[1] Lease 2 2023-02-01 six months", "[2] Lease 1 2019-05-01 three months"],
@@ -186,7 +206,7 @@ def test_an_error_shows_its_message_its_command_and_a_way_on(browser):
         alert.get_by_text("The model fell over").wait_for()
         tab.holds(lambda: alert.locator("code").inner_text() == "ollama serve")
         tab.press("Settings")
-        tab.page.get_by_label("Graph").select_option("crag")
+        tab.page.get_by_label("Thoroughness").select_option("crag")
         engine.broken = False
         alert.get_by_role("button", name="Try again").click()
         tab.see(ANSWERED)

@@ -85,7 +85,21 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
         tab.see("What does “Well” say about “Depth”?")
         tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
         tab.see("Dropped files/well.md")
-    assert [path.name for path in dropped_files(Settings.load()).iterdir()] == ["well.md"]
+        tab.follow("Ask")
+        tab.see("Asking: well.md alone")
+        tab.ask("How deep is the well?")
+        tab.see("12 metres")
+        tab.page.evaluate(DROP, ["shed.md", "# Shed\n\nThe shed is 3 metres wide.\n"])
+        tab.see("Asking: shed.md alone")
+        tab.press("Edit the question")
+        tab.holds(lambda: tab.box.input_value() == "How deep is the well?")
+        tab.box.fill("How wide is the shed?")
+        tab.follow("Search")
+        tab.page.go_back()
+        tab.holds(lambda: tab.box.input_value() == "How wide is the shed?")
+        tab.box.press("Enter")
+        tab.see("Asked of Dropped files/shed.md")
+    assert {path.name for path in dropped_files(Settings.load()).iterdir()} == {"well.md", "shed.md"}
 
 
 def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
@@ -101,9 +115,28 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
             tab.see("Brought up to date")
         choice = tab.page.get_by_role("combobox", name="Index")
         tab.holds(lambda: choice.count() == 1 and choice.input_value() == "letters")
+        tab.follow("Ask")
+        tab.press("Settings")
+        tab.page.get_by_role("combobox", name="Index").select_option("letters")
+        tab.see("Asking: letters, 3 files")
+        tab.ask("How long is the notice period?")
+        tab.see("Asked of letters")
+        chat = tab.page.url
+        tab.page.get_by_role("link", name="New chat").click()
+        tab.see("Asking: notes, 3 files")
+        tab.page.goto(chat)
+        tab.page.reload()
+        tab.see("Asking: letters, 3 files")
+        tab.follow("Index")
+        choice.select_option("letters")
         tab.press("Delete this index …")
         tab.press("Delete for good")
         tab.holds(lambda: tab.page.url.endswith("#/index") and choice.count() == 0)
+        tab.page.goto(chat)
+        tab.see("The index letters is not there any more, so this chat asks the default one. Asking: notes, 3 files")
+        tab.ask("How long is the notice period of the tenant?")
+        tab.has("article .cite", ["1", "1"])
+        tab.see("Asking: notes, 3 files")
 
 
 def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):

@@ -66,13 +66,13 @@ def test_indexing_that_was_killed_is_said_with_how_far_it_was_and_goes_on(browse
         home_folder = page.get("/api/index").json()["allowed"][0]["file_id"]
         with page.stream("POST", "/api/index/add", json={"root": home_folder, "below": "notes"}) as stream:
             next(line for line in stream.iter_lines() if " of 60" in line)
-            while " of 60" not in Unfinished(home / "data").all()["default"]["line"]:
+            while not Unfinished(home / "data").all()["default"]["share"]:
                 time.sleep(0.01)  # what is told is kept right after it
             killed(server)
     with serving("--port", port) as again, browser.tab(again.printed) as tab:
         tab.expected.append("status of 4")  # what "Go on" gets meanwhile
-        notice = tab.page.get_by_role("status").filter(has_text="The server ended while it indexed default: ")
-        tab.holds(lambda: " of 60" in notice.inner_text())
+        notice = tab.page.get_by_role("status").filter(has_text="The server ended while it indexed default, ")
+        tab.holds(lambda: " % of it done" in notice.inner_text())
         with again.page() as page:
             from playwright.sync_api import TimeoutError
 

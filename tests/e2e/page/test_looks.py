@@ -176,7 +176,7 @@ def test_strings_are_never_markup(browser):
         tab.page.locator(".cite").wait_for()
         tab.press("How it came about")
         tab.page.locator(".graph").wait_for()
-        error = {"code": HOSTILE, "message": HOSTILE, "hint": f"local-rag {HOSTILE}"}
+        error = {"code": HOSTILE, "message": HOSTILE, "hint": HOSTILE, "command": f"local-rag {HOSTILE}"}
         tab.expected.append("status of 400")
         tab.page.route("**/api/ask", lambda route: route.fulfill(status=400, json={"error": error}))
         tab.ask("Again")

@@ -13,10 +13,10 @@ import pytest
 from support.asking import Gated, scripted
 from support.fakes import ScriptedEngine
 from support.garden import enter
-from support.serving import Client, a_workspace, served
+from support.serving import Client, a_workspace, served, signing_in
 
 from local_rag.cli.app import run
-from local_rag.server.auth import read_key
+from local_rag.server.auth import new_code
 from local_rag.server.serving import noted
 
 FILES = {
@@ -72,17 +72,13 @@ def files(indexed, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
 
 
-def with_key(workspace, address):
-    return f"{address}/?key={workspace.access.key}"
-
-
 def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
     workspace = a_workspace()
     with served(workspace) as address, Client(workspace, address, "key") as program:
         asked = {"model": "local-rag", "messages": [{"role": "user", "content": RENT}]}
         reply = program.posted("/v1/chat/completions", asked)
         url = reply["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
-        with browser.tab(with_key(workspace, address)) as tab, browser.tab(url, beside=tab) as source:
+        with browser.tab(signing_in(workspace, address)) as tab, browser.tab(url, beside=tab) as source:
             source.has(".stored mark", ["The rent of the flat in Elm Street is 900 euros a month."])
 
 
@@ -134,7 +130,7 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
     with browser.signed_in(a_workspace()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
             tab.press("Settings")
-            tab.page.get_by_role("combobox", name="Graph").select_option(graph)
+            tab.page.get_by_role("combobox", name="Thoroughness").select_option(graph)
             tab.ask(RENT)
             article = tab.page.locator("article").nth(number)
             article.get_by_role("button", name="How it came about").click()
@@ -192,7 +188,7 @@ def test_a_reload_in_mid_answer_and_who_signs_in_anew_join_the_question(browser)
     with answering(browser) as (tab, engine, workspace):
         tab.page.reload()
         tab.see("Draft, not checked yet")
-        with browser.tab(with_key(workspace, f"http://{tab.origin}")) as second:
+        with browser.tab(signing_in(workspace, f"http://{tab.origin}")) as second:
             second.page.locator(".threads li a").first.click()
             second.see("Draft, not checked yet")
             engine.gate.set()
@@ -203,8 +199,8 @@ def test_a_reload_in_mid_answer_and_who_signs_in_anew_join_the_question(browser)
 
 def test_other_tabs_wait_for_the_first_and_see_their_place(browser):
     with ExitStack() as tabs:
-        first, engine, workspace = tabs.enter_context(answering(browser))
-        address = with_key(workspace, f"http://{first.origin}")
+        first, engine, _ = tabs.enter_context(answering(browser))
+        address = f"http://{first.origin}/"
         second, third = (tabs.enter_context(browser.tab(address, beside=first)) for _ in range(2))
         second.ask("And the other plan?")
         second.see("One question is answered before yours.")
@@ -255,42 +251,39 @@ def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_
         tab.has("article h2", ["What does the plan cost?", "And the other?"])
 
 
-def test_the_address_with_the_key_signs_a_browser_in(browser):
+def test_an_address_signs_a_browser_in_once_and_for_as_long_as_the_server_runs(browser):
     workspace = scripted()
     with served(workspace) as address:
         with browser.tab(address) as stranger:
             stranger.expected.append("status of 401")
             stranger.see("This page is not signed in")
-            stranger.page.goto(with_key(workspace, address))
+            signing = signing_in(workspace, address)
+            stranger.page.goto(signing)
             stranger.see("What do you want to know?")
-            assert "key" not in stranger.page.url
-            stranger.page.reload()
-            stranger.see("What do you want to know?")
-        with browser.tab(f"{address}/?key=wrong") as late:
+            assert stranger.page.url == f"{address}/"
+            with browser.tab(address, beside=stranger) as other:
+                stranger.page.goto("about:blank")
+                other.see("What do you want to know?")
+                other.page.goto("about:blank")
+            stranger.page.goto(f"{address}/#/search")  # all tabs of it were closed
+            stranger.see("The passages of your files that fit best")
+        with browser.tab(signing) as late:
             late.expected.append("status of 401")
             late.see("This page is not signed in")
+            late.see("local-rag serve --print-url")
 
 
-SECRET = "sessionStorage.secret"
+SECRET = "localStorage.secret"
 
 
-def test_tabs_sign_each_other_in_and_what_nobody_tells_is_signed_out(browser):
+def test_a_tab_that_is_signed_in_signs_in_the_others(browser):
     workspace = scripted()
     with served(workspace) as address, browser.tab(address) as tab:
         tab.expected.append("status of 401")
         tab.see("This page is not signed in")
-        with browser.tab(with_key(workspace, address), beside=tab) as signed_in:
+        with browser.tab(signing_in(workspace, address), beside=tab):
             tab.gone("This page is not signed in")
-            assert "secret" not in signed_in.page.evaluate("Object.keys(localStorage)")
-        with browser.tab(address, beside=tab) as by_hand:  # the one that had the address is closed
-            by_hand.expected.append("status of 401")
-            by_hand.holds(lambda: by_hand.page.evaluate(SECRET) == workspace.access.secret)
-            by_hand.see("Your questions will stand here.")
-        tab.page.goto("about:blank")
-        with browser.tab(address, beside=tab) as last:
-            last.expected.append("status of 401")
-            last.see("This page is not signed in")
-            last.see("local-rag serve --print-url")
+            tab.see("Your questions will stand here.")
 
 
 def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
@@ -344,7 +337,7 @@ def test_a_server_of_another_port_is_sent_the_cookie_and_reads_and_hears_nothing
 def test_the_page_that_a_browser_is_started_with_leads_to_the_signed_in_page(browser, tmp_path):
     workspace = scripted()
     with served(workspace) as address, noted(tmp_path, int(address.rpartition(":")[2])) as page:
-        kept = page.read_text().replace(read_key(tmp_path), workspace.access.key)
+        kept = re.sub(r"\?code=[\w-]+", f"?code={new_code(workspace.access.key)}", page.read_text())
         page.write_text(kept)
         with browser.tab(page.as_uri()) as tab:
             tab.origin = address.removeprefix("http://")

@@ -130,6 +130,10 @@ def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
     for label, found in (("notes/letters/tenant.txt", True), ("notes/plan.md", False)):
         answer = client.posted("/api/ask", {**question, "files": [files[label]]})
         assert ("three months" in answer["text"]) is found
+    client.posted("/api/ask", {**question, "thread": "lease", "files": [files["notes/plan.md"]]})
+    plan = {"file_id": files["notes/plan.md"], "label": "notes/plan.md"}
+    assert client.got("/api/thread", thread="lease")["scope"] == {"files": [plan]}
+    assert client.got("/api/choices")["named"] == {"default": {"label": "notes", "files": 2}}
     client.posted("/api/ask", {**question, "files": ["0" * 16]}, 404)
 
 
@@ -181,16 +185,18 @@ def test_files_of_one_name_that_are_dropped_at_once_keep_a_copy_each(serve):
 def test_files_are_dropped_in_pieces_indexed_and_deleted_with_what_is_forgotten(serve, converted):
     client = serve()
     text = b"The well is 12 metres deep."
-    assert client.posted("/api/index/drop", a_piece(text[:9], last=False)) == {"name": ""}
-    assert client.posted("/api/index/drop", a_piece(text[9:], at=9)) == {"name": "note.md"}
-    assert client.posted("/api/index/drop", a_piece(text)) == {"name": "note.md"}, "the same once more"
-    assert client.posted("/api/index/drop", a_piece(b"Another.")) == {"name": "note 2.md"}
+    assert client.posted("/api/index/drop", a_piece(text[:9], last=False))["name"] == ""
+    whole = client.posted("/api/index/drop", a_piece(text[9:], at=9))
+    assert whole["name"] == "note.md"
+    assert client.posted("/api/index/drop", a_piece(text)) == whole, "the same once more"
+    assert client.posted("/api/index/drop", a_piece(b"Another."))["name"] == "note 2.md"
     assert copies() == {"note.md": text, "note 2.md": b"Another."}
     folder = dropped_files(Settings.load())
     assert (folder.stat().st_mode & 0o777, (folder / "note.md").stat().st_mode & 0o777) == (0o700, 0o600)
     assert added(client, root="dropped")[1]["new"] == 2
     files = {each["label"]: each["file_id"] for each in client.got("/api/files")["files"]}
     assert [*files] == ["Dropped files/note 2.md", "Dropped files/note.md"]
+    assert files["Dropped files/note.md"] == whole["file_id"]
     client.posted("/api/index/forget", {"files": [files["Dropped files/note 2.md"]]})
     assert copies() == {"note.md": text}
     client.posted("/api/index/delete", {"index": "default"})

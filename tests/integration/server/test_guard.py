@@ -14,7 +14,7 @@ from support.serving import Client, a_workspace, error_of, served
 from local_rag.config.settings import Settings
 from local_rag.core.errors import ConfigError
 from local_rag.server.app import application
-from local_rag.server.auth import POLICY, SECRET, Access, read_key
+from local_rag.server.auth import POLICY, SECRET, Access, new_code, read_key
 
 PAGE = [("GET", "/"), ("GET", "/favicon.ico"), ("GET", "/page/app.js"), ("GET", "/page/none.js")]
 ROUTES = {
@@ -143,22 +143,27 @@ def test_only_the_page_can_be_navigated_to_from_elsewhere(server):
         assert error_of(nobody.get(path, headers=headers)) == (403, "forbidden")
 
 
-def test_the_key_in_the_address_becomes_a_cookie_out_of_reach_of_scripts(server):
+def test_a_code_in_the_address_becomes_a_cookie_out_of_reach_of_scripts_once(server):
     page, nobody, _ = server
     key = page.workspace.access.key
-    signed = nobody.get(f"/?key={key}", headers=NAVIGATED)
+    code = new_code(key)
+    signed = nobody.get("/", params={"code": code}, headers=NAVIGATED)
     nobody.cookies.clear()
-    there, _, secret = signed.headers["location"].partition("#secret=")
-    assert (signed.status_code, there) == (303, "/") and secret not in (key, "")
+    secret = signed.text.partition('name="secret" content="')[2].partition('"')[0]
+    assert (signed.status_code, secret) == (200, page.headers[SECRET]) and key not in signed.text + str(signed.headers)
     name, _, value = signed.headers["set-cookie"].partition(";")[0].partition("=")
     assert name == "local-rag-8321" and value != key
     parts = {part.split("=")[0].title() for part in signed.headers["set-cookie"].split("; ")[1:]}
-    assert "SameSite=strict" in signed.headers["set-cookie"] and parts == {"Httponly", "Path", "Samesite"}
+    assert "SameSite=strict" in signed.headers["set-cookie"] and {"Httponly", "Path", "Samesite"} < parts
     session = {"cookie": f"{name}={value}", SECRET: secret}
     assert nobody.get("/api/health", headers=session).json()["status"] == "ok"
-    for wrong in ("x", "", "é", key[:-1], value):
-        refused = nobody.get("/", params={"key": wrong})
+    of_before = code.partition("-")[2]
+    for wrong in ("x", "", "é", key, value, code, new_code("another key"), f"1-{of_before}", new_code(key)[:-1]):
+        refused = nobody.get("/", params={"code": wrong})
         assert refused.status_code == 200 and "set-cookie" not in refused.headers, "the page, not signed in"
+        assert secret not in refused.text
+    early = new_code(key)
+    assert not Access(page.workspace.settings.data_folder, 1).spends(early), "it is of a server that has ended"
 
 
 def test_an_address_that_the_page_has_signed_is_read_without_a_header(server):

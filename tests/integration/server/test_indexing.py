@@ -58,7 +58,8 @@ def test_the_state_of_an_index(indexed, notes):
     broken, empty = state["skipped"]
     assert broken["label"] == "notes/broken.pdf" and "is damaged" in broken["reason"]
     assert broken["fix"] == "open it in the program that made it, and save it anew"
-    assert empty == {"label": "notes/empty.txt", "reason": "is empty", "fix": "", "partly": False}
+    about = {"label": "notes/empty.txt", "reason": "is empty", "fix": "", "action": "", "partly": False}
+    assert empty == about | {"root": identity}
 
 
 def test_without_an_index_its_state_says_how_to_make_one(serve, notes):
@@ -127,13 +128,41 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     gone = indexed.posted("/api/index/forget", {"files": [letter], "keep_out": True})
     assert (gone["removed"], gone["kept_out"]) == (1, ["/letters/tenant.txt"])
     (root,) = indexed.got("/api/index")["roots"]
-    assert root["again"] == ["local-rag index --no-exclude /letters/tenant.txt   takes it in again"]
+    assert root["excludes"] == ["/letters/tenant.txt"]
     assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == [] and labels(indexed) == []
     events(indexed.post("/api/index/sync"))
     assert labels(indexed) == ["notes/plan.md"]
     indexed.got(f"/api/documents/{letter}/text", 404, document=0)
     assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 1
     assert indexed.got("/api/index")["roots"] == [] and notes.exists()
+
+
+def test_what_is_hinted_at_is_done(indexed, notes):
+    (notes / ".env").write_text("TOKEN=lamp")
+    events(indexed.post("/api/index/sync"))
+    (secret,) = [each for each in indexed.got("/api/index")["skipped"] if each["action"]]
+    assert (secret["action"], secret["root"]) == ("secrets", file_id(str(notes)))
+    more = {"secrets": True, "root": secret["root"]}
+    events(indexed.post("/api/index/sync", more | {"retry": True}))
+    assert "notes/.env" in labels(indexed)
+    indexed.posted("/api/index/forget", {"files": [file_id(str(notes / "plan.md"))], "keep_out": True})
+    events(indexed.post("/api/index/sync", {"root": secret["root"], "take_in": ["/plan.md"]}))
+    assert "notes/plan.md" in labels(indexed)
+    key = {"authorization": f"Bearer {indexed.workspace.access.key}", "cookie": ""}
+    for asked in (more, {"ocr": True}, {"url": "https://example.org/"}):
+        assert error_of(indexed.post("/api/index/sync", asked, headers=key)) == (403, "forbidden")
+
+
+def test_what_quotes_a_file_is_counted_and_deleted_with_it(indexed, notes):
+    question = {"question": "What does the greenhouse cost?", "thread": "garden", "engine": "extractive"}
+    indexed.posted("/api/ask", question | {"stream": False})
+    plan = file_id(str(notes / "plan.md"))
+    counted = indexed.posted("/api/index/forget", {"files": [plan]})
+    assert (counted["deleted"], counted["quoting"]) == ("", "1 chat and 1 recorded question")
+    events(indexed.post("/api/index/sync"))
+    gone = indexed.posted("/api/index/forget", {"files": [plan], "quoting": True})
+    assert (gone["deleted"], gone["quoting"]) == ("1 chat and 1 recorded question", "")
+    assert indexed.got("/api/threads") == {"threads": []}
 
 
 def test_an_index_is_changed_by_one_at_a_time(indexed):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.serving import a_workspace, error_of, events_of
+from support.serving import a_workspace, error_of, events_of, every_node
 
 from local_rag.config.values import Web
 from local_rag.core.errors import IndexMissing
@@ -34,7 +34,7 @@ def test_a_question_is_answered_as_events(serve):
     assert answer["certainty"] == "sure"
     status, paragraph, quotes = answer["blocks"]
     assert (status["kind"], status["name"], status["text"]) == ("note", "status", "Supported by your files")
-    written = [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1}, {"t": "text", "s": "."}]
+    written = [{"t": "text", "s": "It costs 100 euros"}, {"t": "cite", "n": 1, "quote": 0}, {"t": "text", "s": "."}]
     assert paragraph == {"kind": "paragraph", "nodes": [{"t": "p", "c": written}]}
     assert quotes["sources"] == answer["citations"] and answer["citations"][0]["place"] == "/notes/1.md"
     assert len(answer["citations"][0]["file_id"]) == 20
@@ -79,7 +79,7 @@ def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
     engine = ScriptedEngine()
     engine.broken = True
     client = serve(scripted(engine))
-    fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve"}
+    fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve", "command": "ollama serve"}
     assert asked(client)[-1] == ("error", fell)
     alone = client.post("/api/ask", {"question": "Why?", "stream": False})
     assert error_of(alone) == (502, "engine") and alone.json() == {"error": fell}
@@ -321,3 +321,12 @@ def test_choices_are_what_a_question_can_set(serve):
     assert choices["indexes"] == ["default"] and choices["defaults"]["graph"] == "self-rag"
     assert list(choices["graphs"]) == ["plain", "self-rag", "crag", "adaptive"] and all(choices["graphs"].values())
     assert choices["defaults"]["web"] == "off" and choices["models"] == []
+
+
+def test_each_mark_names_its_quote(serve):
+    corpus = FakeCorpus([passage(1, "The plan costs 100 euros. Pets are welcome."), passage(2, "It is old.")])
+    drafts = ["- Pets are welcome [1]\n- It is old [2]\n- The plan costs 100 euros [1]\n"]
+    answer = asked(serve(scripted(ScriptedEngine(drafts=drafts), corpus=corpus)))[-1][1]
+    marks = [node for block in answer["blocks"] for node in every_node(block.get("nodes", ())) if node["t"] == "cite"]
+    quoted = [answer["citations"][mark["quote"]]["sentence"] for mark in marks]
+    assert quoted == ["Pets are welcome", "It is old", "The plan costs 100 euros"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.asking import asked
-from support.serving import marked
+from support.serving import marked, text_of
 
 from local_rag.cli.app import run
 
@@ -34,3 +34,20 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(s
     before, _, rest = shown.partition("<mark>")
     quote, _, after = rest.partition("</mark>")
     assert quote == citation["quote"] and before.endswith("a greenhouse and a shed. ") and "hedge is cut" in after
+
+
+def test_rows_are_drawn_as_a_table_beside_the_answer_and_in_a_search(serve, tmp_path, capsys):
+    lines = ["item,price", "Shovel,12.50", *(f"Rake {number},9.90" for number in range(8))]
+    (tmp_path / "prices.csv").write_text("\n".join(lines) + "\n")
+    assert run(["index", str(tmp_path / "prices.csv")]) == 0
+    capsys.readouterr()
+    client = serve()
+    asked(client, "What does the shovel cost?", thread="garden", engine="extractive")
+    asked(client, "What is the average price?", thread="garden", engine="extractive")
+    first, second = client.got("/api/thread?thread=garden&detail=true")["turns"]
+    (shovel,) = first["blocks"][-1]["tables"]["1"]
+    assert [[text_of([cell]) for cell in row["c"]] for row in shovel["c"]] == [["item", "price"], ["Shovel", "12.50"]]
+    mean, more = second["blocks"][-1]["tables"]["1"]
+    assert len(mean["c"]) == 6 and text_of([more]) == "and 4 more rows"
+    (found,) = client.posted("/api/search", {"query": "shovel"})["passages"]
+    assert found["rows"][0]["t"] == "table" and marked({"blocks": found["rows"]}) == ["Shovel"]

@@ -11,6 +11,7 @@ import pytest
 from local_rag.cli.app import run
 from local_rag.core.errors import ConfigError, LocalRagError, UsageError
 from local_rag.server.app import application
+from local_rag.server.auth import read_key
 from local_rag.server.serving import address, listen, noted, running
 
 
@@ -64,7 +65,8 @@ def test_the_running_server_is_known_and_the_page_that_opens_it_is_for_its_owner
     _, port = listening(free_port())
     with noted(tmp_path, port) as page:
         assert page.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
-        assert address(tmp_path, port) in page.read_text() and f"127.0.0.1:{port}/?key=" in page.read_text()
+        assert f"127.0.0.1:{port}/?code=" in page.read_text() and read_key(tmp_path) not in page.read_text()
+        assert address(tmp_path, port) != address(tmp_path, port), "each signs in once"
         assert running(tmp_path) == running(tmp_path, port) == port
         with pytest.raises(LocalRagError, match="at port 1"):
             running(tmp_path, 1)

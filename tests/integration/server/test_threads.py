@@ -157,3 +157,26 @@ def test_what_fails_before_the_graph_begins_stays_in_its_thread(serve):
     assert asked(client, thread="plan")[-1][1]["code"] == "index_missing"
     ((question, state, why),) = left(client)
     assert (question, state) == ("What does the plan cost?", "failed") and why.startswith("there is no index")
+
+
+def test_what_a_chat_is_asked_of_is_kept_with_it_and_with_each_answer(serve):
+    client = serve(scripted())
+    narrowed = {"within": "/notes/*", "graph": "crag", "k": 2}
+    answer = asked(client, thread="plan", **narrowed)[-1][1]
+    asked(client, "And the other?", thread="plan")
+    asked(client, thread="rent", engine="extractive")
+    first, second = client.got("/api/thread?thread=plan&detail=true")["turns"]
+    assert first["scope"] == answer["scope"] == narrowed and second["scope"] == {}
+    assert client.got("/api/thread?thread=plan")["scope"] == {}
+    client.posted("/api/thread/rename", {"thread": "rent", "to": "costs"})
+    assert client.got("/api/thread?thread=costs")["scope"] == {"engine": "extractive"}
+    client.posted("/api/ask", {"question": "Who?", "thread": "costs", "index": "none"}, 404)
+    assert client.got("/api/thread?thread=costs")["scope"] == {"index": "none"}, "of what was refused, too"
+
+
+def test_a_chat_is_found_by_words_of_its_answers(talked):
+    def found(words):
+        return [each["name"] for each in talked.got("/api/threads", filter=words)["threads"]]
+
+    assert found("100 EUROS") == found("plan") == found("costs plan") == ["plan"]
+    assert found("300 euros") == []

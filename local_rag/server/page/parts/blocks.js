@@ -10,9 +10,9 @@ const TAGS = {
 };
 const OF_THEIR_OWN_DIRECTION = new Set(["p", "li", "th", "td", "h", "quote"]);
 
-// `onCite(number)` opens the citation of a mark, `active` is the number of the one that is open.
-export function Blocks({ nodes, onCite, active = null }) {
-  return (nodes || []).map((node) => html`<${Node} node=${node} onCite=${onCite} active=${active} />`);
+// `onCite(mark)` opens the quote of a mark, its node; `isOpen(mark)` says whether it is open.
+export function Blocks({ nodes, onCite, isOpen }) {
+  return (nodes || []).map((node) => html`<${Node} node=${node} onCite=${onCite} isOpen=${isOpen} />`);
 }
 
 // A text that may still be written, as the server reads it. One request at a time: what comes meanwhile is in the next.
@@ -28,13 +28,13 @@ export function Written({ text }) {
   return html`<${Blocks} nodes=${read.blocks} />`;
 }
 
-function Node({ node, onCite, active }) {
-  const { t, c, s, n } = node;
+function Node({ node, onCite, isOpen }) {
+  const { t, c, s } = node;
   if (t === "text") return s;
   if (t === "br") return h("br");
   if (t === "doubt") return html` <span class=${s && node.support === "no" ? "badge bad" : "badge warn"}>${s}</span>`;
-  if (t === "cite") return html`<${Mark} number=${n} onCite=${onCite} active=${active} />`;
-  const inner = c ? html`<${Blocks} nodes=${c} onCite=${onCite} active=${active} />` : s;
+  if (t === "cite") return html`<${Mark} node=${node} onCite=${onCite} isOpen=${isOpen} />`;
+  const inner = c ? html`<${Blocks} nodes=${c} onCite=${onCite} isOpen=${isOpen} />` : s;
   if (t === "pre") return h("pre", { tabindex: 0 }, h("code", null, inner));
   if (t === "link") return html`<${Link} href=${node.href}>${inner}<//>`;
   if (t === "table") return html`<${Scrolled}>${inner}<//>`;
@@ -46,9 +46,10 @@ function Scrolled({ children }) {
     <table><tbody>${children}</tbody></table></div>`;
 }
 
-function Mark({ number, onCite, active }) {
-  return html`<button class="cite" aria-label=${`Quote ${number}: show where it stands`}
-    aria-pressed=${active === number} onClick=${(event) => onCite?.(number, event.currentTarget)}>${number}</button>`;
+function Mark({ node, onCite, isOpen }) {
+  return html`<button class="cite" aria-label=${`Quote ${node.n}: show where it stands`}
+    aria-pressed=${Boolean(isOpen?.(node))} onClick=${(event) => onCite?.(node, event.currentTarget)}>
+    ${node.n}</button>`;
 }
 
 // A link of an answer may have come from a file or a model: it shows its whole address before it leads anywhere.

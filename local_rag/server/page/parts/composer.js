@@ -1,15 +1,26 @@
 // The question box, and beneath it the settings of the question.
-import { html, submitted, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { html, shared, submitted, useEffect, useLayoutEffect, useRef, useState, useWindow } from "../html.js";
+import { keep, kept } from "../kept.js";
 import { FilePicker } from "./file_picker.js";
 import { Icon } from "./icon.js";
-import { Settings } from "./settings.js";
+import { Asking, Settings } from "./settings.js";
 
 const SETTINGS = ["index", "conditions", "graph", "model", "web", "k"];
 const LONGEST = 4000;
 
+// By chat what stands in its box; it stays there in this tab until it is asked.
+const drafts = shared(JSON.parse(kept("drafts", "sessionStorage") || "{}"));
+
+export function draft(chat, text) {
+  drafts.set({ ...drafts.value, [chat]: text });
+  keep("drafts", JSON.stringify(drafts.value), "sessionStorage");
+}
+
 // While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).
-export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop, follow }) {
-  const [question, setQuestion] = useState("");
+// Nothing is asked before the settings of its chat are known (`ready`).
+export function Composer({ chat, settings, gone, ready, onSettings, underWay, waits, onAsk, onStop, follow }) {
+  const question = drafts.use()[chat] || "";
+  const setQuestion = (text) => draft(chat, text);
   const [sent, setSent] = useState(0);
   const box = useRef(null);
   const form = useRef(null);
@@ -24,7 +35,7 @@ export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop,
   });
   useLayoutEffect(() => grow(box.current), [question]);
   const submit = submitted(() => {
-    if (!length || length > LONGEST || (underWay && waits)) return;
+    if (!ready || !length || length > LONGEST || (underWay && waits)) return;
     onAsk(question.trim());
     setQuestion("");
     setSent(sent + 1);
@@ -35,7 +46,7 @@ export function Composer({ settings, onSettings, underWay, waits, onAsk, onStop,
     event.preventDefault();
     form.current.requestSubmit();
   };
-  return html`<div class="composer"><form ref=${form} onSubmit=${submit}>
+  return html`<div class="composer"><${Asking} settings=${settings} gone=${gone} /><form ref=${form} onSubmit=${submit}>
     <textarea ref=${box} rows="1" aria-label="Question" value=${question} onKeyDown=${onKeyDown}
       placeholder=${follow ? "Ask a follow-up" : "Ask your files"}
       onInput=${(event) => setQuestion(event.target.value)}></textarea>

@@ -1,6 +1,7 @@
 // A document at the place of a quote: the page of a PDF and the stored text, the quote marked in both.
 import { get, path } from "../api.js";
 import { html, say, useEffect, useRef, useState } from "../html.js";
+import { follow } from "../indexing.js";
 import { Blocks } from "./blocks.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
@@ -32,7 +33,10 @@ export default function DocumentPane({ citation, position, onAsk, onClose, onPre
         <span class="fill"></span>
         ${onAsk && html`<button class="small" onClick=${() => onAsk(spread.label)}>
           <${Icon} name="ask" />Ask about this file</button>`}
-        <${Original} spread=${spread} /></div>`}
+        <${Original} spread=${spread} /></div>
+        ${spread.why && html`<p class="notice row" role="note"><span class="fill">${spread.why}</span>
+          ${spread.changed && html`<button class="small" onClick=${() => follow("index/sync", {}).then(load)}>
+            Check for changes</button>`}</p>`}`}
     </header>
     <${Problem} error=${error} retry=${load} />
     ${!citation.file_id && html`<${Elsewhere} citation=${citation} />`}
@@ -101,14 +105,14 @@ function Spread({ spread }) {
   const [large, setLarge] = useState(false);
   const [failed, setFailed] = useState(false);
   const body = useRef(null);
-  const { image, why } = spread;
+  const { image } = spread;
   useEffect(() => {
     const marked = body.current.querySelector(".spot, .stored mark");
     marked?.scrollIntoView({ block: "center", inline: "center" });
   }, [large]);
   const stored = html`<${Stored} spread=${spread} />`;
   return html`<div class="pane-body stack" ref=${body}>
-    ${(why || failed) && html`<p class="notice" role="note">${why} ${failed && "The page could not be drawn."}</p>`}
+    ${failed && html`<p class="notice" role="note">The page could not be drawn.</p>`}
     ${image && !failed ? html`
       <div class=${large ? "sheet large" : "sheet"}>
         <${Sheet} spread=${spread} onError=${() => setFailed(true)} /></div>

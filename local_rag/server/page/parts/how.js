@@ -3,6 +3,7 @@ import { html } from "../html.js";
 import { to } from "../router.js";
 import { Graph } from "./graph.js";
 import { Passages } from "./passages.js";
+import { GRAPHS } from "./settings.js";
 import { duration, joined } from "./texts.js";
 import { Verdict } from "./verdicts.js";
 
@@ -10,7 +11,8 @@ export function How({ graph, path, running, verdicts, retrieved, ended, onOpen, 
   const byId = new Map(retrieved.flatMap(({ passages }) => passages).map((passage) => [passage.chunk_id, passage]));
   const passages = [...byId.values()];
   const others = verdicts.filter((verdict) => !byId.has(verdict.chunk_id));
-  const made = joined([graph && `Graph ${graph}`, engine && `engine ${engine}`, seconds && duration(seconds)]);
+  const way = graph && `Thoroughness: ${GRAPHS[graph] || graph}`;
+  const made = joined([way, engine && `written by ${engine}`, seconds && duration(seconds)]);
   return html`<div class="how">
     ${(graph || engine) && html`<p class="small">${made}
       ${run && html` · <a href=${to("runs", [run])}>the whole record</a>`}</p>`}

@@ -1,5 +1,6 @@
 // Passages with what the graders say of each; a click opens the document there.
 import { html, useState } from "../html.js";
+import { Blocks } from "./blocks.js";
 import { Facts } from "./reply.js";
 import { joined } from "./texts.js";
 import { toneOf, Verdict } from "./verdicts.js";
@@ -26,7 +27,8 @@ function Passage({ passage, scores, graded, onOpen }) {
       <bdi class="small">${joined([!label.endsWith(title) && title, date?.slice(0, 10)])}</bdi>
       ${scores && html`<span class="small">${scores}</span>`}</span>
     ${graded.map((verdict) => html`<${Verdict} verdict=${verdict} bare />`)}
-    <p class="text">${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.read}</p>
+    ${passage.rows?.length ? html`<div class="rows"><${Blocks} nodes=${passage.rows} /></div>` : html`<p class="text">
+      ${passage.segments ? html`<${Marked} segments=${begun(passage.segments)} />` : passage.read}</p>`}
     ${passage.also_in?.length > 0 && html`<p class="small">Also in <bdi>${passage.also_in.join(", ")}</bdi></p>`}
   </li>`;
 }

@@ -1,5 +1,7 @@
 // What went wrong, what to do about it, and buttons that copy a text or a command.
 import { html, say, useLater, useState } from "../html.js";
+import { follow } from "../indexing.js";
+import { go } from "../router.js";
 import { Icon } from "./icon.js";
 import { capital } from "./texts.js";
 
@@ -7,19 +9,28 @@ import { capital } from "./texts.js";
 export function Problem({ error, retry }) {
   return error && html`<div class="card problem" role="alert">
     <p><strong><bdi>${capital(error.message)}</bdi></strong></p>
-    ${error.hint && html`<${Hint} text=${error.hint} />`}
+    ${error.action in ACTIONS ? html`<${Action} of=${error.action} />` : html`<${Hint} ...${error} />`}
     ${retry && html`<p><button onClick=${retry}>Try again</button></p>`}
   </div>`;
 }
 
-const COMMAND = /^(local-rag|ollama|pip|python3?|chmod|sudo|mkdir|mv|ls|[A-Z_]+=\S+) /;
+// What the page does about an error, by the action that the server names.
+const ACTIONS = {
+  folder: ["Choose a folder", () => go("index")],
+  sync: ["Check for changes", () => (follow("index/sync", {}), go("index"))],
+  models: ["See the models", () => go("doctor")],
+};
 
-// A hint is a command to copy where it begins like one ("local-rag index   brings it up to date"), else a sentence.
-export function Hint({ text }) {
-  const [command, ...about] = text.replace(/^then: /, "").split(/ {2,}/);
-  if (!COMMAND.test(command)) return html`<p class="muted"><bdi>${capital(text)}</bdi></p>`;
+function Action({ of }) {
+  const [label, act] = ACTIONS[of];
+  return html`<p><button class="primary" onClick=${act}>${label}</button></p>`;
+}
+
+// A command to copy and what it does, or a sentence: for what can only be done outside of the page.
+export function Hint({ command, does, hint }) {
+  if (!command) return hint && html`<p class="muted"><bdi>${capital(hint)}</bdi></p>`;
   return html`<div class="hint"><${Command} text=${command} />
-    ${about.length > 0 && html`<span class="muted"><bdi>${about.join(" ")}</bdi></span>`}</div>`;
+    ${does && html`<span class="muted"><bdi>${does}</bdi></span>`}</div>`;
 }
 
 const COPIED = "Copied";

@@ -1,5 +1,5 @@
 // Says that the server is gone, looks for it, and says when it is back.
-import { get, reachable } from "../api.js";
+import { get, isBack, reachable } from "../api.js";
 import { html, say, useEffect, useRef } from "../html.js";
 import { Command } from "./problem.js";
 
@@ -13,7 +13,7 @@ export function Reconnect() {
     was.current = there;
     if (there) {
       say("The server answers again.");
-      return void window.dispatchEvent(new Event("server-back"));
+      return isBack();
     }
     const timer = setInterval(() => get("health").catch(() => {}), EVERY_MS);
     return () => clearInterval(timer);

@@ -2,12 +2,61 @@
 // `settings` has only what a person changed; the rest is as the configuration says.
 import { get } from "../api.js";
 import { html, shared, useEffect, useRef, useState } from "../html.js";
+import { keep, kept } from "../kept.js";
 import { Icon } from "./icon.js";
+import { joined, many } from "./texts.js";
 
 const choices = shared(null);
 
-// What a person chose stays for the next question.
-export const chosen = shared({});
+// By chat what a person chose for it in this tab and has not asked yet; "" is the chat that is new.
+const chosen = shared(JSON.parse(kept("chosen", "sessionStorage") || "{}"));
+
+export function choose(chat, settings) {
+  chosen.set({ ...chosen.value, [chat]: settings });
+  keep("chosen", JSON.stringify(chosen.value), "sessionStorage");
+}
+
+// The chat that was new has a name.
+export function named(chat) {
+  choose(chat, chosen.value[""]);
+  choose("", undefined);
+}
+
+// [settings, gone] of a chat whose last question was asked of `scope`; where its index is gone, `gone` is its name, and
+// the settings are those of the default index.
+export function useSettings(chat, scope) {
+  const { index, files, ...others } = chosen.use()[chat] ?? settingsOf(scope);
+  const known = choices.use();
+  const isGone = index && known && !known.indexes.includes(index);
+  return isGone ? [others, index] : [{ ...others, ...(index && { index }), ...(files && { files }) }, ""];
+}
+
+const settingsOf = ({ engine, model, web, ...others }) => ({
+  ...others,
+  ...((model || engine === "extractive") && { model: model || engine }),
+  ...(web !== undefined && { web: web ? "ask" : "off" }),
+});
+
+// What the next question is asked of, in words.
+export function Asking({ settings: { index, files }, gone }) {
+  const known = choices.use();
+  const { label, files: count } = known?.named[index || oneIndex(known.defaults)] || {};
+  if (!label && !files?.length) return null;
+  const whole = html`<bdi>${label}</bdi>, ${many(count || 0, "file")}`;
+  const some = files?.length === 1 ? files[0].label : `${files?.length} files`;
+  return html`<p class="small asking" role=${gone && "alert"}>
+    ${gone && html`The index <bdi>${gone}</bdi> is not there any more, so this chat asks the default one.${" "}`}
+    Asking: ${files?.length ? html`<bdi>${some}</bdi> alone` : whole}</p>`;
+}
+
+// What an answer was restricted to; nothing where it was not.
+export function Restricted({ scope: { index, files = [], ...others } = {} }) {
+  const conditions = choices.use()?.conditions.filter(({ name }) => others[name]) || [];
+  const parts = [
+    index, ...files.map(({ label }) => label), ...conditions.map(({ name, label }) => `${label}: ${others[name]}`),
+  ];
+  return parts.some(Boolean) && html`<p class="small">Asked of <bdi>${joined(parts)}</bdi></p>`;
+}
 
 export const loadChoices = () => get("choices").then(choices.set, () => {});
 
@@ -18,13 +67,16 @@ export function useChoices() {
 }
 
 const WEB = { off: "not asked", ask: "asks first" };
+export const GRAPHS = {
+  plain: "quick", crag: "checks passages", "self-rag": "checks all", adaptive: "as the question needs",
+};
 const MODES = { hybrid: "meaning and words", dense: "meaning", words: "words" };
 
 // The index that is asked by default, empty where several are asked as one.
 const oneIndex = ({ index }) => (index.length === 1 ? index[0] : "");
 
 function nameOfModel(value, { engine, model }) {
-  if (value === "extractive") return "none: quotes alone";
+  if (value === "extractive") return "quotes only";
   return value || (engine === "auto" ? "automatic" : model || engine);
 }
 
@@ -43,13 +95,14 @@ const FIELDS = {
   }),
   mode: () => ({ label: "Search by", usual: "hybrid", values: Object.keys(MODES), text: (value) => MODES[value] }),
   graph: ({ graphs, defaults }) => ({
-    label: "Graph",
+    label: "Thoroughness",
     usual: defaults.graph,
     values: Object.keys(graphs),
-    about: (value) => `The graph is the way to an answer. ${graphs[value]}`,
+    text: (value) => GRAPHS[value] || value,
+    about: (value) => graphs[value],
   }),
   model: ({ models, defaults }) => ({
-    label: "Model",
+    label: "Answers",
     usual: "",
     values: ["", ...new Set(["extractive", ...models])],
     text: (value) => nameOfModel(value, defaults),

@@ -1,28 +1,31 @@
 // The chats at the side, by day, the one that was used last first; each can be renamed, saved and deleted.
-import { get, path, post } from "../api.js";
-import { bound, html, say, submitted, useEffect, useState, useWindow } from "../html.js";
+import { back, get, path, post } from "../api.js";
+import { bound, html, say, shared, submitted, useEffect, useState, useWindow } from "../html.js";
 import { go, to } from "../router.js";
 import { Dialog } from "./dialog.js";
 import { Icon, IconButton } from "./icon.js";
 import { Problem } from "./problem.js";
-import { useFilter } from "./reply.js";
+import { useFilter, useReply } from "./reply.js";
 import { FileLink } from "./signed.js";
 import { dayOf } from "./texts.js";
 
+// The chats as the server had them last.
+export const chats = shared([]);
+
 // Told after every question, so that the list shows it.
-export const threadsChanged = () => window.dispatchEvent(new Event("threads"));
+export const changes = shared(0);
+export const threadsChanged = () => changes.set(changes.value + 1);
 
 export function ThreadList({ current }) {
-  const [threads, setThreads] = useState([]);
+  const threads = chats.use();
   const [open, setOpen] = useState(null);
   const [filter, field] = useFilter("Find a chat");
-  const load = () => void get("threads").then(({ threads: rows }) => {
-    setThreads(rows);
-    window.dispatchEvent(new CustomEvent("threads-loaded", { detail: rows }));
-  }, () => {});
-  useEffect(load, []);
-  useWindow("threads focus server-back", load);
-  const days = byDay(threads.filter((thread) => has(thread, filter)));
+  const [{ value: said }] = useReply(filter && path("threads", { filter })); // those of which an answer has the words
+  const load = () => void get("threads").then(({ threads: rows }) => chats.set(rows), () => {});
+  useEffect(load, [back.use(), changes.use()]);
+  useWindow("focus", load);
+  const answers = new Set(said?.threads.map(({ name }) => name));
+  const days = byDay(threads.filter((thread) => has(thread, filter) || (filter && answers.has(thread.name))));
   return html`<section class="threads" aria-label="Chats">
     <header class="row"><h2 class="small fill">Chats</h2>
       <a class="button quiet icon" href="#/ask" aria-label="New chat" title="New chat"><${Icon} name="plus" /></a>

@@ -5,10 +5,12 @@ import { Blocks } from "./blocks.js";
 import { How } from "./how.js";
 import { Icon } from "./icon.js";
 import { lazy } from "./lazy.js";
-import { placeOf } from "./passages.js";
+import { Marked, placeOf } from "./passages.js";
 import { CopyButton } from "./problem.js";
 import { beginning, Question } from "./question.js";
+import { Restricted } from "./settings.js";
 import { FileLink } from "./signed.js";
+import { joined } from "./texts.js";
 
 const Feedback = lazy("/page/parts/feedback.js");
 
@@ -23,51 +25,71 @@ export function quotesOf({ blocks }) {
 
 // `active` is the quote that is open beside the answer, if it is of this turn; `onOpen(answer, quote, opener)` opens
 // one.
-export const Turn = memo(function Turn({ answer, active, onOpen }) {
+export const Turn = memo(function Turn({ answer, active, onOpen, onEdit }) {
   const quotes = quotesOf(answer);
   const open = (quote, opener) => onOpen(answer, quotes.find(isSame(quote)), opener);
-  const cite = (number, opener) => {
-    const quote = quotes.find((citation) => citation.number === number);
-    if (quote) open(quote, opener);
-  };
+  const quoteOf = ({ n, quote }) => answer.citations[quote] || quotes.find(({ number }) => number === n);
+  const cite = (mark, opener) => quoteOf(mark) && open(quoteOf(mark), opener);
+  const isOpen = (mark) => Boolean(active && quoteOf(mark)) && isSame(active)(quoteOf(mark));
+  const nearest = answer.blocks.filter(({ kind }) => kind === "nearest");
+  const blocks = [...nearest, ...answer.blocks.filter(({ kind }) => kind !== "nearest")]; // a refusal begins with them
   return html`<article class="turn" aria-label=${beginning(answer.question)}>
     <${Question} text=${answer.question} />
-    ${answer.blocks.map((block) => html`<${PARTS[block.kind]} ...${block}
-      lang=${answer.language} active=${active} open=${open} cite=${cite} />`)}
-    <${Actions} answer=${answer} />
+    <${Restricted} scope=${answer.scope} />
+    ${blocks.map((block) => html`<${PARTS[block.kind]} ...${block}
+      lang=${answer.language} active=${active} open=${open} cite=${cite} isOpen=${isOpen}
+      disagree=${answer.conflicts.length > 0} />`)}
+    <${Actions} answer=${answer} onEdit=${onEdit} />
   </article>`;
 });
 
-function Note({ name, text, reason, tone, lang }) {
+// How sure an answer is, in words; the reason, with its figures, on a click, unless it is that files disagree.
+function Note({ name, text, reason, tone, advice, lang, disagree }) {
   if (name !== "status") return html`<p class="small">${text}</p>`;
-  return html`<p class="status" lang=${lang}>
-    <span class=${`badge ${tone}`}><${Icon} name=${tone === "quiet" ? "check" : "caution"} /><bdi>${text}</bdi></span>
-    <span>${reason}</span></p>`;
+  return html`<div class="stack-tight" lang=${lang}><p class="status">
+      <span class=${`badge ${tone}`}>${tone !== "quiet" && html`<${Icon} name="caution" />`}
+        <bdi>${advice || text}</bdi></span></p>
+    ${reason && html`<details class="small" open=${disagree}><summary>Why</summary>
+      <p><bdi>${joined([advice && text, reason], ": ")}</bdi></p></details>`}</div>`;
 }
 
-const Part = ({ nodes, lang, cite, active }) => html`<div class="answer" lang=${lang}>
-  <${Blocks} nodes=${nodes} onCite=${cite} active=${active?.number} /></div>`;
+const Part = ({ nodes, lang, cite, isOpen }) => html`<div class="answer" lang=${lang}>
+  <${Blocks} nodes=${nodes} onCite=${cite} isOpen=${isOpen} /></div>`;
 
-function Sources({ kind, title = "Quotes", sources: quotes, active, open }) {
-  const numbered = kind === "quotes";
-  const cards = numbered ? [...new Set(quotes.map(({ number }) => number))] : quotes;
-  const ofCard = (card) => (numbered ? quotes.filter(({ number }) => number === card) : [card]);
-  return html`<section class="stack-tight"><h3 class="small">${title}</h3>
-    <ol class="stack-tight">${cards.map((card) => html`<li>
-      <${Source} quotes=${ofCard(card)} active=${active} open=${open} numbered=${numbered} /></li>`)}</ol></section>`;
+// The quotes of each passage, or what came closest: the first passage, and the others on a click.
+function Sources({ kind, title = "Quotes", closest, sources: quotes, tables = {}, ...rest }) {
+  const cards = (list) => html`<ol class="stack-tight">${list.map((card) => html`<li>
+    <${Source} quotes=${card} table=${tables[card[0].number]} numbered=${!closest} ...${rest} /></li>`)}</ol>`;
+  if (!closest) {
+    const numbers = [...new Set(quotes.map(({ number }) => number))];
+    return html`<section class="stack-tight"><h3 class="small">${title}</h3>
+      ${cards(numbers.map((each) => quotes.filter(({ number }) => number === each)))}</section>`;
+  }
+  const [first, ...others] = quotes.map((quote) => [quote]);
+  return html`<section class="stack-tight"><h3 class="small">${closest}</h3>${cards([first])}
+    ${others.length > 0 && html`<details class="small"><summary>${title} ${others.length}</summary>
+      ${cards(others)}</details>`}</section>`;
 }
 
 // A passage with what is quoted of it; a click opens the quote that it meets, else the first.
-function Source({ quotes, active, open, numbered }) {
+function Source({ quotes, table, active, open, numbered }) {
   const [quote] = quotes;
-  const how = quote.verified ? `· ${quote.how}` : quote.how;
   const onClick = ({ target, currentTarget }) =>
     open(quotes[target.closest("[data-at]")?.dataset.at || 0], currentTarget);
+  const said = quotes.map(({ read, segments = [{ text: read }] }, at) => html`
+    <span class="quote" data-at=${at}><${Marked} segments=${segments} /></span>`);
   return html`<button class="source" aria-pressed=${quotes.includes(active)} onClick=${onClick}>
     <span class="number">${numbered ? quote.number : "·"}</span>
     <span class="small"><bdi>${placeOf(quote)}</bdi>${quote.about && html` · <bdi>${quote.about}</bdi>`}
-      ${numbered && html` <span class=${quote.verified ? "" : "badge warn"}>${how}</span>`}</span>
-    ${quotes.map(({ read }, at) => html`<span class="quote" data-at=${at}>${read}</span>`)}</button>`;
+      ${numbered ? html` <${Standing} quote=${quote} />` : quote.why && html` · <bdi>${quote.why}</bdi>`}</span>
+    ${!table && said}</button>
+    ${table && html`<div class="rows"><${Blocks} nodes=${table} /></div>`}`;
+}
+
+// Where a quote is from; a tick says only that it stands word for word in the file.
+function Standing({ quote: { stands, verified, how } }) {
+  if (stands) return html`<span class="stands"><${Icon} name="check" />${stands}</span>`;
+  return verified ? html`<span>· ${how}</span>` : html`<span class="badge warn">${how}</span>`;
 }
 
 function Conflict({ title, sides, active, open }) {
@@ -86,7 +108,7 @@ const PARTS = {
   disagreement: Conflict, quotes: Sources, nearest: Sources,
 };
 
-function Actions({ answer }) {
+function Actions({ answer, onEdit }) {
   const [how, setHow] = useState(false);
   const { thread, turn } = answer;
   const save = (format, label) => thread && turn && html`<${FileLink} class="button quiet small" download
@@ -94,6 +116,7 @@ function Actions({ answer }) {
   const copied = [answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n");
   return html`<div class="actions">
       <${CopyButton} text=${copied} />
+      <button class="quiet small" onClick=${() => onEdit(answer.question)}>Edit the question</button>
       ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
       ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>

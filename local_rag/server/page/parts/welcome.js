@@ -41,6 +41,6 @@ function Writer({ model }) {
     <p>No language model writes the answers: they are quotes from your files. Read each before you rely on it.</p>
     ${choices.writer === "" && html`<details><summary>With Ollama a model writes the answer: how</summary>
       <p>Install Ollama from ollama.com and start it, then let it fetch a model:</p>
-      <${Hint} text="local-rag models pull" />
-      ${choices.hint && html`<${Hint} text=${choices.hint} />`}</details>`}</div>`;
+      <${Hint} command="local-rag models pull" />
+      <${Hint} ...${choices.hint} /></details>`}</div>`;
 }

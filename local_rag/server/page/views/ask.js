@@ -1,28 +1,33 @@
 // A thread, the question under way, the question box, and the document beside them.
-import { get, path, stopJob } from "../api.js";
+import { back, get, path, stopJob } from "../api.js";
 import { ask, asking as shown, clear, isLost, isUnderWay, join, queue, stop } from "../asking.js";
 import {
   html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
 } from "../html.js";
-import { Composer } from "../parts/composer.js";
+import { take } from "../indexing.js";
+import { Progress } from "../parts/begin.js";
+import { Composer, draft } from "../parts/composer.js";
 import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
 import { Problem } from "../parts/problem.js";
 import { Beside, useEscape, useQuotes } from "../parts/quotes.js";
-import { chosen, requested } from "../parts/settings.js";
-import { threadsChanged } from "../parts/thread_list.js";
+import { choose, named, requested, useSettings } from "../parts/settings.js";
+import { chats, threadsChanged } from "../parts/thread_list.js";
 import { quotesOf, Turn } from "../parts/turn.js";
 import { Welcome } from "../parts/welcome.js";
 import { replace } from "../router.js";
 
-const EMPTY = { name: "", turns: [], unanswered: [], running: [] };
+const EMPTY = { name: "", scope: {}, turns: [], unanswered: [], running: [] };
 const AT_ONCE = 20;
 
 export default function Ask({ route }) {
   const name = route.parts[0] || "";
   const asking = shown.use();
-  const settings = chosen.use();
   const [thread, setThread, problem, reload, setProblem] = useThread(name);
+  const isLoaded = thread.name === name;
+  const [settings, gone] = useSettings(name, isLoaded ? thread.scope : {});
+  const set = (changed) => choose(name, changed);
   const quotes = useQuotes();
+  const [hasDropped, setHasDropped] = useState("");
   const turns = useGradually(thread);
   const scroller = useRef(null);
   const here = asking.phase !== "none" && asking.thread === name;
@@ -39,12 +44,23 @@ export default function Ask({ route }) {
     threadsChanged();
   };
   const send = (question) => {
+    if (gone) set(settings);
     const request = { question, thread: name, ...requested(settings) };
     if (!here || !underWay) return ask(request);
     queue(request).catch((error) => error.thread || setProblem(error)).then(changed);
   };
   const again = () => send(asking.question);
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
+  useWindow("drop", async ({ dataTransfer }) => {
+    if (!dataTransfer.files.length) return;
+    setHasDropped(name);
+    const files = await take([...dataTransfer.files], settings.index);
+    if (files.length) set({ ...settings, files });
+  });
+  const edit = useCallback((question) => {
+    draft(name, question);
+    document.querySelector(".composer textarea").focus();
+  }, [name]);
   const openQuote = useCallback((answer, quote, opener) => quotes.open(quotesOf(answer), quote, opener), []);
   const activeOf = (answer) => (quotesOf(answer).includes(quotes.active) ? quotes.active : null);
 
@@ -53,19 +69,21 @@ export default function Ask({ route }) {
     <div class="turns">
       <${Problem} error=${problem} retry=${reload} />
       ${!name && !here && html`<${Welcome} settings=${settings} onAsk=${send}
-        onIndex=${(index) => chosen.set({ ...settings, index })} />`}
+        onIndex=${(index) => set({ ...settings, index })} />`}
       ${turns.map((turn, at) => (turn.state
         ? !(here && turn.question === asking.question) && html`<${Ended} key=${turn.question} turn=${turn}
             onAgain=${() => send(turn.question)} />`
         : html`<${Turn} key=${turn.turn || `at ${at}`} answer=${turn} active=${activeOf(turn)}
-            onOpen=${openQuote} />`))}
+            onOpen=${openQuote} onEdit=${edit} />`))}
       ${here && asking.phase !== "answered" && html`<${LiveTurn} asking=${asking}
         onOpen=${openPassage} onAgain=${again} />`}
       ${thread.running.filter(({ job }) => !here || job !== asking.id).map(({ job, question }) => html`
         <${Waiting} key=${job} question=${question} onStop=${() => stopJob(job).then(changed)} />`)}
+      ${name && hasDropped === name && html`<${Progress} />`}
     </div>
-    <${Composer} key=${name} settings=${settings} onSettings=${chosen.set} underWay=${underWay && here}
-      waits=${!name} onAsk=${send} onStop=${stop} follow=${thread.turns.length > 0} /><//>`;
+    <${Composer} key=${name} chat=${name} settings=${settings} gone=${gone} ready=${isLoaded} onSettings=${set}
+      underWay=${underWay && here} waits=${!name} onAsk=${send} onStop=${stop}
+      follow=${thread.turns.length > 0} /><//>`;
 }
 
 // The turns of a thread, fetched when it is shown, when the server is back, and when another tab has added to it.
@@ -75,7 +93,7 @@ function useThread(name) {
   const load = () => {
     const leaving = new AbortController();
     const loaded = (value) => {
-      setThread(value);
+      setThread({ ...value, name });
       setProblem(null);
     };
     const failed = (error) => leaving.signal.aborted || setProblem(error);
@@ -88,11 +106,13 @@ function useThread(name) {
     setThread(EMPTY);
     return load();
   }, [name]);
-  useWindow("threads-loaded", ({ detail }) => {
-    const row = detail.find((each) => each.name === name);
+  const rows = chats.use();
+  useEffect(() => {
+    const row = rows.find((each) => each.name === name);
     if (row && thread.name === name && row.turns !== thread.turns.length) load();
-  });
-  useWindow("server-back", load);
+  }, [rows]);
+  const times = back.use();
+  useEffect(() => (times ? load() : undefined), [times]);
   return [thread, setThread, problem, load, setProblem];
 }
 
@@ -131,6 +151,7 @@ function useFollowing(asking, name, thread, setThread) {
   useEffect(() => {
     if (to && began.current === "" && name === "") {
       began.current = null; // once: a new chat beside it stays where it is
+      named(to);
       setThread({ ...EMPTY, name: to });
       replace("ask", [to]);
     } else if (phase === "sent") began.current = to ? null : name;
@@ -141,7 +162,7 @@ function useFollowing(asking, name, thread, setThread) {
       const others = thread.turns.filter(({ turn: number }) => !number || number !== answer.turn);
       const unanswered = thread.unanswered.filter(({ question }) => question !== answer.question);
       const running = thread.running.filter(({ job }) => job !== asking.id);
-      setThread({ name, turns: [...others, turn], unanswered, running });
+      setThread({ ...thread, name, turns: [...others, turn], unanswered, running });
       say(`${answer.status_text || answer.status} ${answer.text}`.slice(0, 2000));
     }
     clear();

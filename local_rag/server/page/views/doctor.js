@@ -32,12 +32,12 @@ function Checks({ checks }) {
     ? `${wrong.length} of ${checks.length} checks found something.`
     : `All ${checks.length} checks are well.`;
   return html`<p>${sum}</p>
-    <ul class="list">${[...wrong, ...well].map(({ name, state, found, fix }) => html`<li class="stack-tight">
+    <ul class="list">${[...wrong, ...well].map(({ name, state, found, steps }) => html`<li class="stack-tight">
       <span class="row">${badge(STATES[state])}<strong>${name}</strong><bdi>${found}</bdi></span>
-      ${fix.split("\n").filter(Boolean).map((line) => html`<${Hint} text=${line} />`)}</li>`)}</ul>`;
+      ${steps.map((step) => html`<${Hint} ...${step} />`)}</li>`)}</ul>`;
 }
 
-function Models({ report: { models, problem, hint, profile, in_use, answering, why, version, server } }) {
+function Models({ report: { models, problem, next: help, profile, in_use, answering, why, version, server } }) {
   const missing = models.some((model) => model.in_use && model.installed === null && !model.remote_host);
   const use = badge(answering ? ["good", "in use"] : ["", "would be used"]);
   const row = (model) => [
@@ -48,12 +48,12 @@ function Models({ report: { models, problem, hint, profile, in_use, answering, w
   ];
   const answers = problem ? "" : ` Ollama ${version} answers at ${server}.`;
   const next = missing
-    ? "local-rag models pull   installs what is missing"
-    : "local-rag models try   gives the model each of its tasks once";
+    ? { command: "local-rag models pull", does: "installs what is missing" }
+    : { command: "local-rag models try", does: "gives the model each of its tasks once" };
   return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
       rows=${models.map(row)} over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${answers}`} />
     ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
-    <${Hint} text=${problem ? hint : next} />`;
+    <${Hint} ...${problem ? help : next} />`;
 }
 
 function stateOf({ remote_host, loaded, installed, download }) {

@@ -1,12 +1,12 @@
 // One document, opened at the place that the address names.
 import { html } from "../html.js";
 import DocumentPane from "../parts/document_pane.js";
-import { chosen } from "../parts/settings.js";
+import { choose } from "../parts/settings.js";
 import { go } from "../router.js";
 
 export default function File({ route: { parts: [file_id], query } }) {
   const ask = (label) => {
-    chosen.set({ ...chosen.value, ...(query.index && { index: query.index }), files: [{ file_id, label }] });
+    choose("", { ...(query.index && { index: query.index }), files: [{ file_id, label }] });
     go("ask");
   };
   return html`<${DocumentPane} key=${location.hash} citation=${{ ...query, file_id }}

@@ -1,6 +1,6 @@
-// What is indexed and what was skipped; bringing it up to date, adding, forgetting.
+// What is indexed and what was skipped, and what can be done about each; checking for changes, adding, removing.
 import { path, post } from "../api.js";
-import { html, useEffect, useLater, useState } from "../html.js";
+import { bound, html, submitted, useEffect, useLater, useState } from "../html.js";
 import { follow, job, join } from "../indexing.js";
 import { AddFolder } from "../parts/add_folder.js";
 import { Begin, FilePick, Progress } from "../parts/begin.js";
@@ -22,20 +22,27 @@ export default function Index({ route: { query: { index } } }) {
   const [adding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const [notes, setNotes] = useState([]);
-  const now = job.use();
-  const [{ value: about, error }, load] = useReply(path("index", body), now.running);
+  const last = job.use();
+  const [{ value: about, error }, load] = useReply(path("index", body), last.running);
+  const isOther = !last.running && last.index && about && last.index !== about.index;
+  const now = isOther ? { notes: [] } : last; // what was said of another index stays there
   useEffect(() => {
     if (about?.job && !job.value.running) join(about.job);
   }, [about]);
   useEffect(() => void loadChoices(), [now.running]);
   useLater(OFTEN, about?.watching && (() => document.hidden || load()), [about, document.hidden]);
-  const forgotten = ({ removed, kept_out, notes }) => {
+  const forgotten = ({ removed, kept_out, deleted, quoting }) => {
     setForgetting(null);
     if (!job.value.running) job.set({ notes: [] });
-    const keptOut = kept_out.length ? [`Left out from now on: ${kept_out.join(", ")}`] : [];
-    setNotes([`${many(removed, "file")} left the index.`, ...keptOut, ...notes]);
+    setNotes([
+      `${many(removed, "file")} left the index.`,
+      kept_out.length && `Left out from now on: ${kept_out.join(", ")}`,
+      deleted && `${deleted} deleted with it.`,
+      quoting && `${quoting} still quote it.`,
+    ].filter(Boolean));
     load();
   };
+  const sync = (options) => follow("index/sync", { ...body, ...options });
   const show = (name) => go("index", [], { index: name });
   const add = (folder) => {
     setAdding(false);
@@ -47,13 +54,14 @@ export default function Index({ route: { query: { index } } }) {
     <${Unfinished} />
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
     ${about && html`${about.exists && html`<${About} about=${about} />
-      <${Work} job=${now} about=${about} index=${index} onSync=${() => follow("index/sync", body)}
+      <${Work} now=${now} isOther=${isOther} about=${about} index=${index} onSync=${sync}
         onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
       ${about.roots.length > 0 && html`<h2>From where</h2>
-        <ul class="list">${about.roots.map((root) => html`<${Root} root=${root} onForget=${setForgetting} />`)}</ul>`}
-      <${Skipped} title="Skipped" files=${about.skipped.filter((file) => !file.partly)} />
-      <${Skipped} title="Indexed in part" files=${about.skipped.filter((file) => file.partly)} />
+        <ul class="list">${about.roots.map((root) => html`
+          <${Root} root=${root} onForget=${setForgetting} onSync=${sync} />`)}</ul>`}
+      <${Skipped} title="Skipped" about=${about} partly=${false} onSync=${sync} />
+      <${Skipped} title="Indexed in part" about=${about} partly onSync=${sync} />
       ${about.exists && html`<${Files} key=${`${index} ${about.last_sync} ${about.files}`} index=${index}
         onForget=${setForgetting} />`}`}
     ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten}
@@ -88,7 +96,7 @@ function About({ about }) {
     <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
       ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p>
     ${about.changed > 0 && html`<p class="notice" role="note">${many(about.changed, "file")}${" "}
-      changed or gone since: <em>Bring up to date</em> reads what is there now.</p>`}
+      changed or gone since: <em>Check for changes</em> reads what is there now.</p>`}
     ${about.watching && html`<${Watching} watching=${about.watching} />`}</div>`;
 }
 
@@ -97,19 +105,24 @@ const Watching = ({ watching: { state, changed, changed_at } }) => html`<p class
     ${changed && html`Last change <${Time} at=${changed_at} />: <bdi>${changed}</bdi>.`}</p>`;
 
 function Waiting({ about: { chunks, embedded, seconds_left } }) {
-  return html`<label class="field">${embedded.toLocaleString()} of ${many(chunks, "passage")} are embedded, which means
-    that they can be searched by meaning; the others by their words only
-    ${seconds_left && `, about ${duration(seconds_left)} left`}
+  return html`<label class="field">You can ask now; search by meaning follows
+    (${Math.floor((100 * embedded) / chunks)} %${seconds_left && `, about ${duration(seconds_left)} left`})
     <progress max=${chunks} value=${embedded}></progress></label>`;
 }
 
-function Work({ job: { running, report }, about: { allowed }, index, onSync, onAdd, onDelete }) {
+function Work({ now: { running, report }, isOther, about: { allowed }, index, onSync, onAdd, onDelete }) {
+  const [url, setUrl] = useState("");
+  const addPage = submitted(() => onSync({ url }).then(() => job.value.report && setUrl("")));
   return html`<div class="row end">
-      <button class="primary" disabled=${running} onClick=${onSync}>Bring up to date</button>
+      <button class="primary" disabled=${running} onClick=${() => onSync({})}>Check for changes</button>
       ${allowed.length > 0 && html`<button disabled=${running} onClick=${onAdd}>Add a folder</button>`}
       <${FilePick} index=${index} /><span class="fill"></span>
       <button class="quiet danger" disabled=${running} onClick=${onDelete}>Delete this index …</button></div>
-    <${Progress} />
+    <details><summary>Add a web address</summary><form class="row end" onSubmit=${addPage}>
+      <label class="field fill">The page is fetched from the web once, and kept
+        <input type="url" required pattern="https?://.+" placeholder="https://" ...${bound(url, setUrl)} /></label>
+      <button disabled=${running}>Fetch and index</button></form></details>
+    ${!isOther && html`<${Progress} />`}
     ${report && html`<p class="card" role="status"><strong>${counts(report) || "Nothing has changed"}</strong>${" "}
       <span class="muted">in ${duration(report.seconds)}; ${many(report.embedded, "passage")} embedded</span></p>`}`;
 }
@@ -119,7 +132,7 @@ function Delete({ name, onDone, onClose }) {
   return html`<${Dialog} title="Delete this index?" onClose=${onClose}>
     <p><strong><bdi>${name}</bdi></strong></p>
     <p>Your files stay as they are; copies of files that you dropped, and records of questions about them, are
-      deleted.</p>
+      deleted. Its chats stay, and ask the default index from then on.</p>
     <${Problem} error=${error} />
     <p class="row"><button class="danger" onClick=${() => post("index/delete", { index: name }).then(onDone, setError)}>
       Delete for good</button><button onClick=${onClose}>Cancel</button></p><//>`;
@@ -130,7 +143,7 @@ const COUNTED = ["new", "updated", "removed", "unchanged"];
 const counts = (report) =>
   joined(COUNTED.map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
-function Root({ root: { file_id, label, files, excludes, again, there, not_read }, onForget }) {
+function Root({ root: { file_id, label, files, excludes, there, not_read }, onForget, onSync }) {
   const about = [
     many(files, "file"),
     excludes.length > 0 && `without ${excludes.join(", ")}`,
@@ -139,25 +152,45 @@ function Root({ root: { file_id, label, files, excludes, again, there, not_read 
   return html`<li class="row">
     <span class="fill"><bdi>${label}</bdi> <span class="small">${joined(about, ", ")}</span></span>
     ${!there && html`<span class="badge warn">not there now</span>`}
-    <button class="quiet small danger" aria-label=${`Forget ${label}`}
-      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Forget</button>
-    ${again.map((text) => html`<${Hint} text=${text} />`)}</li>`;
+    <button class="quiet small danger" aria-label=${`Remove from search: ${label}`}
+      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Remove from search</button>
+    ${excludes.map((pattern) => html`<button class="small"
+      onClick=${() => onSync({ root: file_id, take_in: [pattern] })}>Take in again: <bdi>${pattern}</bdi></button>`)}
+  </li>`;
 }
 
-function Skipped({ title, files }) {
+function Skipped({ title, about: { skipped, ocr }, partly, onSync }) {
+  const files = skipped.filter((file) => file.partly === partly);
   if (!files.length) return null;
   const groups = new Map();
   for (const file of files) groups.set(file.reason, [...(groups.get(file.reason) || []), file]);
   const count = new Set(files.map((file) => file.label)).size;
   return html`<h2>${title} <span class="badge warn">${count.toLocaleString()}</span></h2>
     <ul class="list">${[...groups].map(([reason, files]) => html`
-      <${SkippedGroup} key=${reason} reason=${reason} files=${files} />`)}</ul>`;
+
+      <${SkippedGroup} key=${reason} reason=${reason} files=${files} ocr=${ocr} onSync=${onSync} />`)}</ul>`;
 }
 
-function SkippedGroup({ reason, files }) {
+// What the page does about a reason, and what is said of it before.
+const READ = {
+  ocr: ["Read scans", "Takes about 5 seconds a page, on this machine."],
+  retry: ["Try again", ""],
+  secrets: ["Take these in, too", "They may hold passwords and keys."],
+  follow_links: ["Follow these links", ""],
+};
+
+function SkippedGroup({ reason, files, ocr, onSync }) {
+  const [{ action, root, fix }] = files;
+  const [label, said] = READ[action] || [];
+  const ofRoot = ["secrets", "follow_links"].includes(action);
+  const read = () => onSync({ [action]: true, ...(ofRoot && { root }) });
   return html`<li class="stack-tight">
     <p><strong><bdi>${capital(reason)}</bdi></strong> <span class="small">${many(files.length, "file")}</span></p>
-    ${files[0].fix && html`<${Hint} text=${files[0].fix} />`}
+    ${action === "ocr" && ocr.command
+      ? html`<p class="small">What reads scans is not installed:</p><${Hint} ...${ocr} />`
+      : label && html`<p class="row"><button class="small" onClick=${read}>${label}</button>
+          <span class="small">${said}</span></p>`}
+    <${Hint} hint=${fix} />
     <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}
       ${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`;
 }
@@ -180,7 +213,8 @@ function Files({ index, onForget }) {
       ${isFirst && html`<p class="row small">
         <span class="fill" role="status">
           ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
-        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>Forget ${count}</button>`}</p>`}
+        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>
+          Remove ${count} from search</button>`}</p>`}
       <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} index=${index}
         chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
 }
@@ -198,16 +232,20 @@ function File({ file, index, chosen, onChoose }) {
 
 function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
   const [keepOut, setKeepOut] = useState(false);
+  const [quoting, setQuoting] = useState(false);
   const [error, setError] = useState(null);
-  const forget = () => post("index/forget", { ...body, files: ids, keep_out: keepOut }).then(onDone, setError);
-  return html`<${Dialog} title="Take this out of the index?" onClose=${onClose}>
+  const forget = () => post("index/forget", { ...body, files: ids, keep_out: keepOut, quoting }).then(onDone, setError);
+  return html`<${Dialog} title="Remove this from search?" onClose=${onClose}>
     <p><strong><bdi>${label}</bdi></strong></p>
     <p>Its text leaves the index; the files stay as they are.
-      ${root && " To index the folder again: local-rag index FOLDER."}</p>
+      ${root && " “Add a folder” takes it in again."}</p>
     ${!root && html`<label class="row"><input type="checkbox" checked=${keepOut}
       onChange=${(event) => setKeepOut(event.target.checked)} />
-      Leave it out from now on; else the next update takes it in again</label>`}
+      Leave it out from now on; else the next check for changes takes it in again</label>`}
+    <label class="row"><input type="checkbox" checked=${quoting}
+      onChange=${(event) => setQuoting(event.target.checked)} />
+      Delete the chats, records and judgements that quote it, too</label>
     <${Problem} error=${error} />
-    <p class="row"><button class="danger" onClick=${forget}>Forget</button>
+    <p class="row"><button class="danger" onClick=${forget}>Remove from search</button>
       <button onClick=${onClose}>Cancel</button></p><//>`;
 }

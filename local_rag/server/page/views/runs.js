@@ -9,6 +9,7 @@ import { Passages } from "../parts/passages.js";
 import { Hint } from "../parts/problem.js";
 import { beginning, Question } from "../parts/question.js";
 import { Facts, Paged, Reply, useFilter } from "../parts/reply.js";
+import { GRAPHS } from "../parts/settings.js";
 import { duration, many, Time } from "../parts/texts.js";
 import { Verdict } from "../parts/verdicts.js";
 import { go, to } from "../router.js";
@@ -32,7 +33,7 @@ export default function Runs({ route }) {
 function about(run) {
   const ending = run.certainty || run.status;
   return html`<span class=${`badge ${TONES[ending] ?? "warn"}`}>${NAMES[ending] || ending}</span>${" "}
-    <${Time} at=${run.at} /> · ${run.graph} · ${duration(run.seconds)}`;
+    <${Time} at=${run.at} /> · ${GRAPHS[run.graph] || run.graph} · ${duration(run.seconds)}`;
 }
 
 function List() {
@@ -69,7 +70,7 @@ function Run({ value }) {
     <p class="muted">${about(run)} · record ${run.id}</p>
     ${value.note && html`<p class="muted"><bdi>${value.note}</bdi></p>`}
     ${answer ? html`<${Answer} answer=${answer} run=${run} open=${open} />` : html`
-      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p>${value.hint && html`<${Hint} text=${value.hint} />`}`}
+      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p><${Hint} ...${value.next} />`}
     <p><button onClick=${() => setMaking(true)}>Make a case of it</button></p>
     ${making && html`<${CaseDialog} run=${run} onClose=${() => setMaking(false)} />`}
     <h2>The way to it</h2><${Replay} value=${value} />
@@ -80,7 +81,8 @@ function Run({ value }) {
 }
 
 function Answer({ answer, run, open }) {
-  const cite = (number) => open(answer.citations.find((each) => each.number === number) || {});
+  const cite = ({ n, quote }) =>
+    open(answer.citations[quote] || answer.citations.find(({ number }) => number === n) || {});
   return html`<div class="card stack">
     <div class="answer" lang=${answer.language}>
       <${Blocks} nodes=${answer.blocks.flatMap(({ nodes = [] }) => nodes)} onCite=${cite} /></div>

@@ -454,5 +454,5 @@ def test_slides_show_charts_numbers_merged_cells_and_embedded_sheets(tmp_path):
     ]
     assert [member.documents[0].text for member in file.members] == ["Inside\nOil | 5"]
     assert file.warnings == (
-        "inside of it was not read: the values of a chart and oleObject1.bin (no loader for .bin files)",
+        "inside of it was not read: the values of a chart and oleObject1.bin (.bin files cannot be read)",
     )

@@ -503,8 +503,8 @@ def test_what_is_stored_of_other_files(tmp_path, name, content, expected):
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("a.nxt", b"PK\x03\x04" + bytes(200), "no loader for .nxt files; it reads .md .txt"),
-        ("a.gif", b"GIF89a" + bytes(range(256)), "no loader for .gif files"),
+        ("a.nxt", b"PK\x03\x04" + bytes(200), ".nxt files cannot be read; it reads .md .txt"),
+        ("a.gif", b"GIF89a" + bytes(range(256)), ".gif files cannot be read"),
         ("a.txt", bytes(range(256)) * 64, "is binary, not text"),
         ("a.md", " \n\t\r\n\n", "is empty"),
         ("a.eml", "just some words\n", "no header of a mail"),
@@ -520,7 +520,7 @@ def test_what_is_no_text_is_skipped_with_a_reason(tmp_path, name, content, why):
 
 @pytest.mark.parametrize(("suffix", "command"), [(".doc", "docx"), (".ppt", "pptx"), (".pst", "readpst")])
 def test_files_that_nothing_reads_are_named_with_what_converts_them(tmp_path, suffix, command):
-    with pytest.raises(FileSkipped, match=f"no loader for {suffix} files") as skipped:
+    with pytest.raises(FileSkipped, match=f"{suffix} files cannot be read") as skipped:
         load(written(tmp_path / f"my mail{suffix}", bytes(range(256)) * 4))
     assert command in skipped.value.hint and f"'my mail{suffix}'" in skipped.value.hint
 
