@@ -65,7 +65,8 @@ class Unanswered:
 class AnsweredTurn:
     """Hold an answered question of a chat; `run` is its ID, `at` its time (ISO 8601, UTC).
 
-    `indexes` are the folders that it searched, with empty texts for a corpus of a program; `scope` is what the page chose.
+    `indexes` are the folders that it searched, with empty texts for a corpus of a program; `scope` is the choice of the
+    page.
     """
 
     run: str

@@ -88,6 +88,7 @@ class AnswerTexts:
         "ungrounded": "Not supported by your files",
         "direct": "Not from your files",
     }
+    not_told = "I could not tell from your files"
     doubtful: Mapping[Certainty, str] = {"probably": "Probably", "in doubt": "In doubt"}
     advice: Mapping[Certainty, str] = {
         "probably": "This probably answers your question. Check the quote.",
@@ -100,8 +101,7 @@ class AnswerTexts:
     positions = "What they say, the newest first:"
     positions_of_a_day = "What they say:"
     changed = "file changed {date}"
-    nearest = "Nearest passages:"
-    closest = "Closest in your files:"
+    nearest = "Closest:"
     nothing_near = "No passage comes near the question."
     about = "The index is about: {titles}."
     unrecorded = "No record of this question is kept: marked words, nearest passages and times are missing."
@@ -159,6 +159,8 @@ class AnswerTexts:
             return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
         if answer.status == "abstained" and ran_out_of_time(answer.reason):
             return self.no_answer
+        if answer.status == "abstained" and answer.nearest:
+            return self.not_told
         return self.leads.get(answer.status, "")
 
     def lines(self, answer: Answer) -> dict[str, str]:
@@ -244,6 +246,7 @@ class German(AnswerTexts):
         "ungrounded": "Durch die Dateien nicht belegt",
         "direct": "Nicht aus den Dateien",
     }
+    not_told = "Aus den Dateien ging es nicht hervor"
     doubtful: Mapping[Certainty, str] = {"probably": "Wahrscheinlich", "in doubt": "Zweifelhaft"}
     advice: Mapping[Certainty, str] = {
         "probably": "Das beantwortet die Frage wahrscheinlich. Das Zitat zeigt es.",
@@ -256,8 +259,7 @@ class German(AnswerTexts):
     positions = "Was darin steht, das Neueste zuerst:"
     positions_of_a_day = "Was darin steht:"
     changed = "Datei geändert {date}"
-    nearest = "Am nächsten kommen diese Textstellen:"
-    closest = "Am nächsten kommt:"
+    nearest = "Am nächsten kommt:"
     nothing_near = "Keine Textstelle kommt der Frage nahe."
     about = "Der Index handelt von: {titles}."
     unrecorded = "Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen."

@@ -99,10 +99,9 @@ class Quotes:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The passages that came closest where nothing answered; `closest` stands above the first where it stands alone."""
+    """The passages that came closest where nothing answered."""
 
     title: str
-    closest: str
     sources: Sequence[Source]
     kind: Literal["nearest"] = "nearest"
 
@@ -128,7 +127,7 @@ def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
         made.append(Note("status", texts.lead(answer), answer.reason, tone, advice))
     if silent:
         sources = [source_of(citation, texts, label) for citation in answer.nearest]
-        made += [Nearest(texts.nearest, texts.closest, sources)] if sources else []
+        made += [Nearest(texts.nearest, sources)] if sources else []
         about = ("about",) if len(words(answer.question)) >= ASKS else ()
         return made + [Note(name, lines[name]) for name in ("nothing_near", *about) if lines[name]]
     made += _written(answer_tree(answer))

@@ -83,8 +83,8 @@ def test_ask_answers_with_a_citation_on_stdout_and_everything_else_on_stderr(wor
 def test_ask_says_when_the_files_do_not_say(here, capsys):
     assert run(["ask", "Which insurance company covers the rental contract of the tenant?"]) == 3
     shown = capsys.readouterr().out
-    assert shown.startswith("Your files do not say: ")
-    assert "Nearest passages:" in shown
+    assert shown.startswith("I could not tell from your files: ")
+    assert "Closest:" in shown
     assert "tenant.txt" in shown
 
 

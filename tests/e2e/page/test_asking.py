@@ -148,9 +148,9 @@ def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(browser):
 def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(browser):
     with browser.signed_in(scripted(ScriptedEngine(relevant=["n"]))) as tab:
         tab.ask(PLAN)
-        tab.has("article h3", ["Closest in your files:"])
+        tab.has("article h3", ["Closest:"])
         tab.has("section > ol .source mark", ["plan", "costs"])
-        for seen in ("Your files do not say", "Nearest passages: 2", "The index is about: Plan"):
+        for seen in ("I could not tell from your files", "2 further", "The index is about: Plan"):
             tab.see(seen)
         why = tab.page.locator(".status + details p")
         tab.has(".status + details p", ["none of the 4 passages found answers the question"])

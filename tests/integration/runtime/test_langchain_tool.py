@@ -43,7 +43,7 @@ def test_name_and_graph_can_be_chosen():
 def test_silence_of_the_files_is_said_and_no_error():
     said = tool(ScriptedEngine(relevant=["n"])).invoke(QUESTION)
     assert said.startswith(
-        "status: abstained\n\n**Your files do not say: none of the 4 passages found answers the question.**"
+        "status: abstained\n\n**I could not tell from your files: none of the 4 passages found answers the question.**"
     )
     assert "\n\n- [1] /notes/1.md: “Passage 1 says that the plan costs 100 euros.” (similarity 0.50)\n" in said
     assert said.endswith("The index is about: Plan.")

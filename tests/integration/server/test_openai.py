@@ -91,7 +91,7 @@ def test_a_draft_that_is_rejected_is_never_content(serve):
 @pytest.mark.slow
 def test_an_abstention_is_a_normal_answer_with_what_came_nearest(serve):
     content = message_of(serve(scripted(ScriptedEngine(relevant=["n"])), "key"))["content"]
-    assert content.startswith("**Your files do not say: ") and "Nearest passages:\n\n- [1] /notes/1.md" in content
+    assert content.startswith("**I could not tell from your files: ") and "Closest:\n\n- [1] /notes/1.md" in content
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def citation(number=1, quote="The valve holds.", **about):
 
 
 def answer(text="The valve holds. [1]", status="grounded", **about):
-    return Answer("?", text, status, citations=about.pop("citations", (citation(),)), **about)
+    return Answer(about.pop("question", "?"), text, status, citations=about.pop("citations", (citation(),)), **about)
 
 
 EVENTS = [
@@ -209,11 +209,16 @@ NEAR = citation(why="covers 1 of 3 words")
     ("about", "shown_"),
     [
         (
-            {"nearest": (NEAR,), "about": ("Plan", "Le\x1btter"), "reason": "nothing fits"},
+            {
+                "nearest": (NEAR,),
+                "about": ("Plan", "Le\x1btter"),
+                "reason": "nothing fits",
+                "question": "Where is the valve?",
+            },
             [
-                "Your files do not say: nothing fits.",
+                "I could not tell from your files: nothing fits.",
                 "",
-                "Nearest passages:",
+                "Closest:",
                 '  /notes/plan.pdf, p. 4, "The valve holds." (covers 1 of 3 words)',
                 "The index is about: Plan; Letter.",
             ],

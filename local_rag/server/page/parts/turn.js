@@ -57,17 +57,17 @@ const Part = ({ nodes, lang, cite, isOpen }) => html`<div class="answer" lang=${
   <${Blocks} nodes=${nodes} onCite=${cite} isOpen=${isOpen} /></div>`;
 
 // The quotes of each passage, or what came closest: the first passage, and the others on a click.
-function Sources({ kind, title = "Quotes", closest, sources: quotes, tables = {}, ...rest }) {
+function Sources({ kind, title = "Quotes", sources: quotes, tables = {}, ...rest }) {
   const cards = (list) => html`<ol class="stack-tight">${list.map((card) => html`<li>
-    <${Source} quotes=${card} table=${tables[card[0].number]} numbered=${!closest} ...${rest} /></li>`)}</ol>`;
-  if (!closest) {
+    <${Source} quotes=${card} table=${tables[card[0].number]} numbered=${kind !== "nearest"} ...${rest} /></li>`)}</ol>`;
+  if (kind !== "nearest") {
     const numbers = [...new Set(quotes.map(({ number }) => number))];
     return html`<section class="stack-tight"><h3 class="small">${title}</h3>
       ${cards(numbers.map((each) => quotes.filter(({ number }) => number === each)))}</section>`;
   }
   const [first, ...others] = quotes.map((quote) => [quote]);
-  return html`<section class="stack-tight"><h3 class="small">${closest}</h3>${cards([first])}
-    ${others.length > 0 && html`<details class="small"><summary>${title} ${others.length}</summary>
+  return html`<section class="stack-tight"><h3 class="small">${title}</h3>${cards([first])}
+    ${others.length > 0 && html`<details class="small"><summary>${others.length} further</summary>
       ${cards(others)}</details>`}</section>`;
 }
 

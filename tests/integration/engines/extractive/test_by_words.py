@@ -59,5 +59,5 @@ def test_a_line_with_the_words_of_the_question_answers(folder, capsys, question,
 def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_german_on_stdout(folder, capsys, question):
     assert run(["ask", question, "--engine", "extractive"]) == 3
     said = capsys.readouterr()
-    assert "Dazu steht nichts in den Dateien" in said.out and "Am nächsten kommen diese Textstellen:" in said.out
+    assert "Aus den Dateien ging es nicht hervor" in said.out and "Am nächsten kommt:" in said.out
     assert "mietvertrag.md" in said.out and "others by their words alone" in said.err
