@@ -174,6 +174,9 @@ class _Run:
         )
         limit = min(query.limit or SHOWN, SHOWN)
         found = self._get(", ".join(f"s{place}" for place in places), f"ORDER BY {by} LIMIT {limit}")
+        if len({*found}) < len(found):  # rows that look alike are told apart by their other cells
+            places = [*range(len(self.table.columns))]
+            found = self._get(", ".join(f"s{place}" for place in places), f"ORDER BY {by} LIMIT {limit}")
         if self.matched == 1:
             cells = zip(places, found[0], strict=True)
             return f"{self.of_rows}: " + "; ".join(f"{self._name(place)} is {cell or 'empty'}" for place, cell in cells)

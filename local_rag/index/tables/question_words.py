@@ -120,7 +120,7 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("min", "", r"\b(?:lowest|smallest|least|fewest|minimum|min|niedrigste\w*|kleinste\w*)\b"),
     ("min", "long", r"\bshortest\b"),
     ("min", "heavy", r"\blightest\b"),
-    ("mean", "", r"\b(?:on average|average|mean|durchschnitt\w*)\b"),
+    ("mean", "", r"\b(?:on average|average|(?:the|its|their|a) mean|durchschnitt\w*)\b"),
     ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
     ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
     ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),

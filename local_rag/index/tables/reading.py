@@ -121,7 +121,8 @@ class _Reader:
         titles, self.words = stems(about), list[_Word]()
         for match in WORD.finditer(question):
             own = stems(match.group())
-            names = {place for place, name in enumerate(self.names) if name & own}
+            is_function = fold(match.group()) in STOP_WORDS  # "what" does not name the column "what to do"
+            names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
             also = {place for place, name in enumerate(self.names) if name & synonyms(own)} - names
             self.words.append(_Word(match.group(), *match.span(), names, also, own <= titles))
 

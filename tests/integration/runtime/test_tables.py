@@ -239,6 +239,8 @@ def test_tables_go_with_their_file_and_come_anew(tmp_path):
 
 CLUB = "name,role,member_since\nIda Holt,chair,2009\nJon Vale,member,2021\nEve Stone,member,2014\n"
 FEES = "item,fee,remark\nkey,12 €,members pay half\nlocker,30 €,\nboat,95 €,\n"
+CODES = "code,meaning,what to do\nE01,no flame,press reset\nE09,the flue is blocked,call service\n"
+BILLS = "month,supplier,amount\n2025-01,City Heat,142.10\n2025-02,City Heat,131.75\n2025-02,Water,58.40\n"
 GAS = "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,7948,\n2024-12,8137,\n"
 
 
@@ -246,9 +248,19 @@ GAS = "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,794
     ("How many members does the club list?", "member", False),  # neither years are added nor a remark is counted
     ("highest gas meter", "is 8137: 2024-12", True),  # the row has no note that could name it
     ("How much was paid for the locker?", "fee is 30 €", True),
+    ("What does error E09 mean?", "meaning is the flue is blocked", True),  # no average, and no column "what to do"
+    ("Which bills were above 100 euros?", "2025-01 | supplier: City Heat | amount: 142.10", True),  # which of the two
+    ("What is the remark on the boat?", "remark is empty", True),
 ])  # fmt: skip
 def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(tmp_path, converted, question, text, sure):
-    for name, rows in (("club phones.csv", CLUB), ("club fees.csv", FEES), ("gas.csv", GAS)):
+    files = (
+        ("club phones.csv", CLUB),
+        ("club fees.csv", FEES),
+        ("gas.csv", GAS),
+        ("error codes.csv", CODES),
+        ("bills.csv", BILLS),
+    )
+    for name, rows in files:
         (tmp_path / name).write_text(rows)
     with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
         made.sync([tmp_path])
