@@ -99,7 +99,7 @@ class Kept:
     of a fallback corpus was made of.
     """
 
-    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
+    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "file answer", "fallback corpus"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()
