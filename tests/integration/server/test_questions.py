@@ -321,3 +321,18 @@ def test_choices_are_what_a_question_can_set(serve):
     assert choices["indexes"] == ["default"] and choices["defaults"]["graph"] == "self-rag"
     assert list(choices["graphs"]) == ["plain", "self-rag", "crag", "adaptive"] and all(choices["graphs"].values())
     assert choices["defaults"]["web"] == "off" and choices["models"] == []
+
+
+def test_each_file_is_asked_alone_and_the_last_event_has_the_whole_table(serve):
+    class Files(FakeCorpus):
+        def files(self, within=()):
+            return ["/notes/1.md", "/notes/2.md"]
+
+    events = asked(serve(scripted(corpus=Files())), each=True)
+    rows = values(events, "row")
+    assert [(row["file"], row["answer"], row["certainty"]) for row in rows] == [
+        (f"/notes/{number}.md", "It costs 100 euros.", "sure") for number in (1, 2)
+    ]
+    name, table = events[-1]
+    assert name == "rows" and table["rows"] == rows and table["csv"].count("\n") == 3
+    assert "It costs 100 euros" in table["markdown"]
