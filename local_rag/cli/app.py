@@ -25,6 +25,7 @@ from local_rag.cli.index import copy, files, index, remove, status
 from local_rag.cli.mcp import mcp
 from local_rag.cli.models import models_app
 from local_rag.cli.options import with_query, with_web
+from local_rag.cli.outline import outline
 from local_rag.cli.prompts import prompts_app
 from local_rag.cli.runs import runs_app
 from local_rag.cli.serve import serve
@@ -34,7 +35,7 @@ from local_rag.core import process
 from local_rag.core.errors import LocalRagError, mistake_of
 
 COMMANDS = (
-    *(index, watch, ask, chat, search, status, files, remove, copy, kept),
+    *(index, watch, ask, chat, search, outline, status, files, remove, copy, kept),
     *(calibrate, doctor, graph, demo, serve, mcp),
 )
 GROUPS = {
@@ -80,7 +81,11 @@ def run(arguments: Sequence[str]) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except (KeyboardInterrupt, Abort):
-        goes_on = arguments[:1] in (["index"], ["copy"], ["eval"], ["bundle"]) or arguments[:2] == ["models", "pull"]
+        goes_on = (
+            arguments[:1] in (["index"], ["copy"], ["eval"], ["bundle"])
+            or arguments[:2] == ["models", "pull"]
+            or "--each" in arguments
+        )
         hint = "the same command continues where it stopped" if goes_on else ""
         return say("stopped", hint, process.INTERRUPTED)
     except TyperException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +25,7 @@ from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
     from local_rag.core.answer import Answer
+    from local_rag.terminal.questions import QuestionRunner
 
 ABSTAINED, NOT_GROUNDED = 3, 4
 
@@ -41,10 +43,19 @@ ModeOption = Annotated[
 def ask(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
     options: QuestionOptions,
+    each: Annotated[
+        list[str] | None,
+        typer.Option("--each", metavar="PATH|GLOB", help="Ask each of these files alone, for a table; repeatable."),
+    ] = None,
+    written: Annotated[
+        Literal["terminal", "markdown", "csv"],
+        typer.Option("--as", metavar="terminal|markdown|csv", help="How the table of --each is written."),
+    ] = "terminal",
 ) -> int:
     """Answer a question from your files.
 
-    The answer has citations. If the files do not answer the question, the program says so.
+    The answer has citations. If the files do not answer the question, the program says so. With --each, a table shows
+    what each file says; the same command continues a stopped one.
     """
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
@@ -52,12 +63,38 @@ def ask(
     from local_rag.terminal.questions import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
+    if each and options.thread is not None:
+        raise UsageError("--each asks every file by itself, and not in a --thread", hint="leave one of them out")
     delete_old(settings)
     with Rag.open(settings, display=display) as rag:
         runner = QuestionRunner(rag, display, narrowing, options.trace, announce=True)
+        if each:
+            wanted = replace(narrowing, within=(*narrowing.within, *each))
+            return _ask_each(runner, question, wanted, "json" if options.json else written)
         answer = runner.answer(question, thread=options.thread)
         write_result(answer, answer_parts(answer, runner.label), as_json=options.json)
     return exit_code(answer)
+
+
+def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written: str) -> int:
+    """The table of what each file says; the exit code is that of the least certain answer."""
+    from local_rag.runtime.each import WRITTEN, rows_of
+    from local_rag.terminal.console import write, write_json
+    from local_rag.terminal.files import answers_table
+
+    runner.say_conditions()
+    answers = []
+    for answer in runner.rag.each(question, wanted):
+        answers.append(answer)
+        runner.display.say(f"{len(answers)}  {runner.label(answer.source)}{' (kept)' if answer.kept else ''}")
+    rows = rows_of(answers, runner.label)
+    if written == "json":
+        write_json(
+            [row | {"source": each.source, "full": each.answer} for row, each in zip(rows, answers, strict=True)]
+        )
+    else:
+        write(WRITTEN[written](rows).rstrip("\n") if written in WRITTEN else answers_table(rows))
+    return max((exit_code(each.answer) for each in answers), default=ABSTAINED)
 
 
 def exit_code(answer: Answer) -> int:
@@ -104,6 +141,7 @@ def search(
     narrowing: Narrowing = EVERYTHING,
     index: IndexesOption = None,
     embedder: EmbedderOption = None,
+    files: Annotated[bool, typer.Option("--files", help="Name every file that holds it, with its best place.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit a query best.
@@ -112,9 +150,11 @@ def search(
     query, because the shell removes double quotes.
     """
     from local_rag.index.exact_words import found, typed_query
+    from local_rag.index.mentions import hit_line
     from local_rag.runtime.opening import check_question, open_embedder, open_indexes
     from local_rag.terminal.answers import passages_table
     from local_rag.terminal.console import write_result
+    from local_rag.text.answer_texts import ENGLISH
 
     typed = " ".join(query)
     if not typed.strip():
@@ -126,6 +166,11 @@ def search(
     with open_indexes(settings, open_embedder(settings, display)) as opened:
         for line in opened.waiting_notes():
             display.say(line)
+        if files:
+            hits, label = opened.files_with(typed, narrowing), opened.path_labels(Path.cwd())
+            lines = [hit_line(hit, label(hit.passage.metadata["source"]), ENGLISH) for hit in hits]
+            write_result([hit._asdict() for hit in hits], lines or ["nothing found"], as_json=json)
+            return 0
         passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
         also_in, label = opened.also_in(passages, narrowing), opened.path_labels(Path.cwd())
     plain = [

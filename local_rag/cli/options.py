@@ -101,9 +101,11 @@ def history_of(settings: Settings) -> History:
             "chat": [each.name for each in history.threads(begun=True) if each.at < first],
             "run": [each.id for each in history.runs() if each.at < first],
             "judgement": [each.run for each in history.judgements() if each.at < first],
+            "file answer": [each.name for each in history.quoting() if each.kind == "file answer" and each.at < first],
         }
         if any(old.values()):
-            history.delete(threads=old["chat"], runs=old["run"], judgements=old["judgement"])
+            threads, runs, judgements, of_files = old.values()
+            history.delete(threads=threads, runs=runs, judgements=judgements, of_files=of_files)
             gone = joined(plural(len(names), kind) for kind, names in old.items() if names)
             write_notes([f"deleted {gone} of more than {plural(days, 'day')} ago (history.keep_days)"])
     return history

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from local_rag.core.documents import EVERYTHING, Catalog, FileChange, Narrowing, WebResults
+from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.core.readings import Calibration, Reading
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Target, Thought, Usage
 
@@ -230,6 +231,22 @@ class Corpus(Protocol):
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
         """Return for each passage the tables of its document (`index.tables`), or empty bytes."""
         return [b""] * len(documents)
+
+    def files_with(self, wanted: str, within: Narrowing = EVERYTHING, kind: str = "") -> Sequence[FileHit]:
+        """All files that hold something, or else come near it in meaning; of a `kind`, a stem in their names."""
+        return ()
+
+    def whole_files(self, name: str, within: Narrowing = EVERYTHING) -> Sequence[str]:
+        """The files that a name means in a question for all of a document, the best first."""
+        return ()
+
+    def outline(self, source: str, language: str = "en") -> Sequence[OutlineLine]:
+        """The outline of a file, empty where there is none, with words of the program in a language."""
+        return ()
+
+    def passages_of(self, source: str) -> list[Document]:
+        """All passages of a file in the order of its text."""
+        return []
 
     @abstractmethod
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:

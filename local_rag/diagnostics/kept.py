@@ -44,6 +44,7 @@ NOUNS = {
     "chat": "chat",
     "question": "recorded question",
     "feedback": "answer with feedback",
+    "file answer": "answer of a file",
     "run": "evaluation run",
     "export": "exported chat",
     "cases": "file of cases",
@@ -52,6 +53,7 @@ NOUNS = {
 }
 PLURALS = {
     "feedback": "answers with feedback",
+    "file answer": "answers of files",
     "cases": "files of cases",
     "fallback corpus": "indexes of fallback corpora",
 }
@@ -91,10 +93,14 @@ def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete items permanently, and return those that are left for the reason of `why_left`; raise OSError."""
     left = [item for item in chosen if item.kind in LEFT]
-    names = {kind: [item.name for item in chosen if item.kind == kind] for kind in ("chat", "question", "feedback")}
+    names = {
+        kind: [item.name for item in chosen if item.kind == kind]
+        for kind in ("chat", "question", "feedback", "file answer")
+    }
     if any(names.values()):
         with History.open(settings.data_folder) as history:
-            history.delete(threads=names["chat"], runs=names["question"], judgements=names["feedback"])
+            named = (names[kind] for kind in ("chat", "question", "feedback", "file answer"))
+            history.delete(**dict(zip(("threads", "runs", "judgements", "of_files"), named, strict=True)))
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))

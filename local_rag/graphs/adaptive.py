@@ -33,7 +33,7 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
     writing = (generator(checked=True), give_up)
     graph = Graph(*searching, *graders, *writing)
 
-    graph.add_edge("begin", "route_question")
+    graph.begin_with("route_question")
     _routes(graph, options)
     graph.add_conditional_edges(
         "web_search",

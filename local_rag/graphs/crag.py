@@ -20,7 +20,7 @@ def crag(options: Options = TUTORIAL) -> Graph:
     writing = (refine_documents, generator(checked=True), generation_grader(checked_once), give_up)
     graph = Graph(*retrieving, *writing, state=CragState, result=CragResult)
 
-    graph.add_edge("begin", "retrieve")
+    graph.begin_with("retrieve")
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",

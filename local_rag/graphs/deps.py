@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from langgraph.runtime import Runtime
 
@@ -55,6 +55,14 @@ Consent = Callable[[WebQuery], bool] | Literal["always", "never", "interrupt"]
 "interrupt" asks whoever resumes the graph, which is interrupted; one that cannot be resumed sends nothing."""
 
 
+class Kept(Protocol):
+    """What is kept of files until these change: a value by name and file, as it was `made`: of what, by which model."""
+
+    def get(self, name: str, source: str, made: str) -> str: ...
+
+    def put(self, name: str, source: str, made: str, value: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class Deps:
     """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock, and the memory.
@@ -63,11 +71,11 @@ class Deps:
     `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
     `strict` takes sentences without support out of an answer.
     `folders` is where the index lies, empty where that is not known, and the further ones that are asked as one with
-    it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`:
-    messages of a stream are also those drafts that may be rejected. `evaluator` reads passages, `reranker` orders
-    them, None where there is none. `turns` are those before the question where no checkpoint keeps them, as
-    `nodes.finish` makes them. `graph` and `thread` are the names that the answer says it is from; it counts its seconds
-    from when the Deps are made.
+    it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`: messages of a
+    stream are also those drafts that may be rejected. `kept` has summaries that were made before, None where nothing
+    is kept. `evaluator` reads passages, `reranker` orders them, None where there is none. `turns` are those before the
+    question where no checkpoint keeps them, as `nodes.finish` makes them. `graph` and `thread` are the names that the
+    answer says it is from; it counts its seconds from when the Deps are made.
     """
 
     index: Corpus
@@ -88,6 +96,7 @@ class Deps:
     folders: tuple[str, ...] = ("",)
     kept_from_web: Callable[[str], bool] = lambda folder: False
     drafts: bool = False
+    kept: Kept | None = None
     evaluator: Evaluator | None = None
     reranker: Reranker | None = None
     turns: Sequence[Mapping[str, Any]] = ()

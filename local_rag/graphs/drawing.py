@@ -58,6 +58,7 @@ OF_NODES: Mapping[str, tuple[str, str]] = {
     "__start__": ("question", ""),
     "__end__": ("answer", ""),
     "begin": ("Understand the question", "makes a follow-up a question that stands alone"),
+    "overview": ("Look at whole files", "outlines or summarises a document, or names the files that hold something"),
     "route_question": ("Choose where to look", "chooses between your files, the web and neither"),
     "decide_retrieval": ("Decide whether to look", "decides whether your files are needed"),
     "retrieve": ("Search your files", "brings the passages that fit the question best"),

@@ -17,7 +17,9 @@ from local_rag.core.errors import UsageError
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.nodes.finish import finish
 from local_rag.graphs.nodes.node import Node
+from local_rag.graphs.nodes.overview import overview
 from local_rag.graphs.nodes.queries import begin
+from local_rag.graphs.rules import whole_or_passages
 from local_rag.graphs.state import Question, Result, State
 
 if TYPE_CHECKING:
@@ -64,15 +66,22 @@ class LocalDrawing(DrawableGraph):
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
-    """LangGraph's, with what every graph here is given and gives back, and the nodes `begin` and `finish`."""
+    """LangGraph's, with what every graph here is given and gives back, the nodes `begin` and `finish`, and `overview`
+    for whole files.
+    """
 
     def __init__(self, *nodes: Node, state: type[State] = State, result: type[Result] = Result) -> None:
         super().__init__(state, Deps, input_schema=Question, output_schema=result)
-        every: tuple[Node, ...] = (begin, *nodes, finish)
+        every: tuple[Node, ...] = (begin, overview, *nodes, finish)
         for each in every:
             self.add_node(each)
         self.add_edge(START, "begin")
+        self.add_edge("overview", "finish")
         self.add_edge("finish", END)
+
+    def begin_with(self, first: str) -> None:
+        """Go on with this node where the question is one for passages."""
+        self.add_conditional_edges("begin", whole_or_passages, {"whole files": "overview", "passages": first})
 
     def compile(  # type: ignore[override]  # LangGraph's further options go through
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any

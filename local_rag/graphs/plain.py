@@ -12,7 +12,7 @@ def plain(options: Options = TUTORIAL) -> Graph:
     """Plain RAG: retrieve once, write once; the status comes from the citation check alone."""
     graph = Graph(retrieve, generator(checked=False))
 
-    graph.add_edge("begin", "retrieve")
+    graph.begin_with("retrieve")
     graph.add_edge("retrieve", "generate")
     graph.add_edge("generate", "finish")
     return graph

@@ -25,6 +25,11 @@ def budget_left(state: State, kind: BudgetKind) -> bool:
     return kind not in spent and TIME not in spent
 
 
+def whole_or_passages(state: State) -> Literal["whole files", "passages"]:
+    """Every graph: a question for a whole document, or for files, is not one for passages."""
+    return "whole files" if state.get("whole") else "passages"
+
+
 def some_relevant(state: State) -> Literal["generate", "transform_query", "max retries"]:
     """Self-RAG and Adaptive RAG: rewrite only when no document survives."""
     if TIME in state.get("spent", ()):

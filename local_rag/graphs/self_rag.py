@@ -23,7 +23,7 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
     writer = _drafts(graph, several=options.candidates)
     grader = _separate_graders(graph) if options.separate else _one_grader(graph)
 
-    graph.add_edge("begin", first)
+    graph.begin_with(first)
     graph.add_edge("retrieve", "grade_documents")
     graph.add_conditional_edges(
         "grade_documents",
@@ -42,7 +42,7 @@ def _part_by_part() -> Graph:
     whole = generation_grader(rules.parts_useful, "usefulness")
     graph = Graph(*before, segments.generate, segments.grade_segment, whole, llm_fallback, give_up)
 
-    graph.add_edge("begin", "decide_retrieval")
+    graph.begin_with("decide_retrieval")
     graph.add_conditional_edges(
         "decide_retrieval",
         label,

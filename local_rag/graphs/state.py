@@ -79,6 +79,7 @@ class State(TypedDict, total=False):
     documents: list[Document]  # the passages that it is written from
     turns: list[dict[str, Any]]  # the questions of the chat before this one, and their answers
     asked: str  # the question made whole where it follows others
+    whole: str  # the file that all of is asked for, or that files are; see `graphs.whole`
     index: str  # the folder of the index that is asked
     query: str  # what is searched for
     tried: list[str]  # every query so far

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
+from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
@@ -71,7 +72,7 @@ class JointIndex:
 
         def ranked(name: str, index: Index) -> list[Document]:
             found = index.search(query, k, repeats=repeats, **options)
-            return [one.model_copy(update={"metadata": {**one.metadata, "index": name}}) for one in found]
+            return [_named(one, name) for one in found]
 
         best: dict[str, Document] = {}
         for passage in sorted(self._filtered(ranked), key=lambda passage: -float(passage.metadata["rank_score"])):
@@ -97,6 +98,21 @@ class JointIndex:
 
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
         return [max(each) for each in zip(*(index.tables(documents) for index in self._indexes), strict=True)]
+
+    def files_with(self, wanted: str, within: Narrowing | Sequence[str] = (), kind: str = "") -> list[FileHit]:
+        found = self._filtered(lambda name, index: [(name, hit) for hit in index.files_with(wanted, within, kind)])
+        hits = {hit.passage.metadata["source"]: hit._replace(passage=_named(hit.passage, name)) for name, hit in found}
+        return sorted(hits.values(), key=lambda hit: hit.near)
+
+    def outline(self, source: str, language: str = "en") -> list[OutlineLine]:
+        return next(filter(None, (index.outline(source, language) for index in self._indexes)), [])
+
+    def passages_of(self, source: str) -> list[Document]:
+        each = ((name, index.passages_of(source)) for name, index in self._named.items())
+        return next(([_named(passage, name) for passage in found] for name, found in each if found), [])
+
+    def whole_files(self, name: str, within: Narrowing | Sequence[str] = ()) -> list[str]:
+        return list(dict.fromkeys(self._filtered(lambda _, index: index.whole_files(name, within))))
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         each = [index.document_frequency(terms) for index in self._indexes]
@@ -172,3 +188,8 @@ class JointIndex:
 
 def _content(contents: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:16]
+
+
+def _named(passage: Document, name: str) -> Document:
+    """Return a passage with the name of its index."""
+    return passage.model_copy(update={"metadata": {**passage.metadata, "index": name}})

@@ -26,16 +26,8 @@ COVERED = 0.75
 ORDINARY = 0.01
 """Share of the passages of other files from which a word is no name by itself."""
 
-FRONT = 3
-"""Passages from the beginning of a document that say what it is about; for author, date and title the first is
-enough.
-"""
-
 _COMPARED = 50
 """Names that are compared, of those that are ranked first."""
-
-_OPENING = 30
-"""Passages of a document among which its abstract is looked for."""
 
 _PARTS = re.compile(r"'s\Z|(?<=[^\W\d_]{3})(?=\d)|\A[a-z]{2}(?=(?:19|20)\d\d\Z)|(?<=\Aq[1-4])'?(?=(?:19|20)\d\d\Z)")
 """The places where a word of a question is split into words of a name: Boeing's, PEP8, FY2022, Q22023 and Q2'2023."""
@@ -52,11 +44,7 @@ _KINDS = frozenset(
 )
 """Words for kinds of documents; a document whose name lacks them may be meant all the same."""
 
-_ABSTRACT = re.compile(
-    r"(?:[\d.]+\s+)?(?:(?:executive )?(?:abstract|summary)|(?:kurz)?zusammenfassung|kurzfassung|abstrakt|résumé"
-    r"|overview|introduction|preface|foreword|überblick|einleitung|einführung|vorwort|purpose|scope)",
-    re.IGNORECASE,
-)
+_POINTS = frozenset("this that it here these the whole dies dieses diese dieser das hier es".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +66,17 @@ def named_documents(store: Store, question: str) -> tuple[list[NamedDocument], D
     form = document_question(question)
     if form and (named := _best(store, form.name)):
         return named, form
-    return _mentioned(store, question), form if form and form.asks == "content" else None
+    return _mentioned(store, question), None
 
 
-def front(passages: Sequence[tuple[int, str]], content: bool) -> list[int]:
-    """Return the chunks, given as (chunk, heading), that say what a document is: its first, and where its `content` is
-    asked for also its abstract or what follows.
-    """
-    opening = [chunk for chunk, _ in passages[:_OPENING]]
-    abstract = [chunk for chunk, heading in passages[:_OPENING] if _ABSTRACT.match(heading.rpartition(" > ")[2])]
-    return list(dict.fromkeys([*opening[:1], *abstract, *opening]))[:FRONT] if content else opening[:1]
+def files_called(store: Store, name: str) -> set[int]:
+    """Return the files of the documents that a name means."""
+    return {document.file for document in _best(store, name)}
+
+
+def says_no_name(name: str) -> bool:
+    """Return whether a name only points at a document: this, it, the file."""
+    return all(word in _POINTS or stem(word) in _KINDS or word in _KINDS for word in words(name))
 
 
 def _best(store: Store, name: str) -> list[NamedDocument]:

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any, Self
 from local_rag.config.server_index import IndexAddress
 from local_rag.core.documents import Catalog, FileChange, Narrowing
 from local_rag.core.errors import EarlierIndex, IndexMissing, UsageError
+from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import conditions
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.prepare import digest
-from local_rag.index.search import Mode, Request, search
+from local_rag.index.search import Mode, Request, document, search
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, check_sizes, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
+from local_rag.text.answer_texts import texts_in
 from local_rag.text.display import waiting_line
 from local_rag.text.metadata import chunk_id
 
@@ -179,6 +181,39 @@ class Reader:
         keys = [chunk_id(document) for document in documents]
         known = self.store.snapshot(lambda: self.store.tables(keys))
         return [known.get(key, b"") for key in keys]
+
+    def files_with(self, wanted: str, within: Narrowing | Sequence[str] = (), kind: str = "") -> list[FileHit]:
+        """All files that hold something, or come near it in meaning; `kind` is a stem in their names, if in any."""
+        from local_rag.index.mentions import files_with
+
+        return files_with(partial(self.search, within=within, repeats=True), self.count(), wanted, kind)
+
+    def whole_files(self, name: str, within: Narrowing | Sequence[str] = ()) -> list[str]:
+        """The files that a name means in a question for all of a document; "this document" where only one is left.
+
+        Of several that are named alike the longest comes first: beside a report may lie the mail that brought it.
+        """
+        from local_rag.index.named_documents import files_called, says_no_name
+
+        narrowed, left = Narrowing.of(within).of_documents, list[IndexedFile]()
+        if narrowed or self.store.counts().files == 1:
+            left = self.files(within)
+        if says_no_name(name):  # one file, with what is attached to it
+            return [each.path for each in left[:1] if all(file.path.startswith(each.path) for file in left)]
+        named = self.store.snapshot(lambda: self.store.indexed_files(files_called(self.store, name)))
+        meant = [file for file in named if not narrowed or file in left]
+        return [file.path for file in sorted(meant, key=lambda file: -file.chunks)]
+
+    def outline(self, source: str, language: str = "en") -> list[OutlineLine]:
+        """The lines of the outline of a file, none where there is no text of it."""
+        from local_rag.index.outline import outlined
+
+        return self.store.snapshot(lambda: [*outlined(self.store, source, texts_in(language))])
+
+    def passages_of(self, source: str) -> list[Document]:
+        """All passages of a file in the order of its text."""
+        spans = self.store.spans(source)
+        return [document(passage) for passage in self.store.passages([chunk for chunk, *_ in spans])]
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """Count the chunks in which each term occurs, as a word or as a stem; a term of several words counts as its

@@ -14,7 +14,7 @@ from local_rag.core import cancel
 from local_rag.core.documents import Narrowing
 from local_rag.index.exact_words import obeys
 from local_rag.index.filters import conditions
-from local_rag.index.named_documents import front, named_documents
+from local_rag.index.named_documents import named_documents
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import with_headers
 from local_rag.index.store.opening import check_settings
@@ -187,7 +187,7 @@ class _Search:
             inside = self._inside([chunk for chunk, _ in passages], query, vector)
             ranked = sorted(inside, key=lambda chunk: (-inside[chunk], chunk))
             if form and form.asks != "topic":
-                ranked = [*filter(inside.__contains__, front(passages, form.asks == "content")), *ranked]
+                ranked = [*filter(inside.__contains__, [chunk for chunk, _ in passages[:1]]), *ranked]
             preferred |= {chunk: NAMED + 1 / place for place, chunk in enumerate(dict.fromkeys(ranked), start=1)}
             said |= dict.fromkeys(inside, " ".join(dict.fromkeys(named.said)))
         return preferred, said

@@ -359,11 +359,20 @@ class History(HistoryFile):
         for kind, name, at, folders, sources in self._rows(sql):
             indexes, named = (sorted(filter(None, json.loads(each))) for each in (folders, sources))
             yield Kept(kind, name, at, tuple(indexes), tuple(named))
+        for id_, at, folder, source in self._rows("SELECT id, at, folder, source FROM of_files ORDER BY at"):
+            yield Kept("file answer", str(id_), at, (folder,), (source,))
 
     def delete(
-        self, *, threads: Collection[str] = (), runs: Collection[str] = (), judgements: Collection[str] = ()
+        self,
+        *,
+        threads: Collection[str] = (),
+        runs: Collection[str] = (),
+        judgements: Collection[str] = (),
+        of_files: Collection[str] = (),
     ) -> Sequence[str]:
-        """Delete chats with the records of their questions, records by ID, and judgements, in one transaction.
+        """Delete chats with the records of their questions, records by ID, judgements, and what is kept of files.
+
+        All in one transaction.
 
         Return the IDs of the deleted runs. What a chat, a record or a judgement still needs is kept; nothing of the
         rest remains in the file. Raise UsageError for a chat that does not exist, before anything is deleted.
@@ -378,16 +387,21 @@ class History(HistoryFile):
                     self._run("DELETE FROM questions WHERE id = ? AND id NOT IN (SELECT question FROM turns)", id_)
             for id_ in judgements:
                 self._run("DELETE FROM judgements WHERE question = ?", id_)
+            for id_ in of_files:
+                self._run("DELETE FROM of_files WHERE id = ?", id_)
             self._forget_records(runs)
             left = {run.id for run in self.runs()}
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the write-ahead log keeps nothing of it
         return sorted(recorded - left)
 
     def delete_of_index(self, index: IndexAddress) -> int:
-        """Delete records and judgements of the questions that asked an index; return the number of deleted records."""
+        """Delete records, judgements and kept answers of files that asked an index; return the number of deleted
+        records.
+        """
         sql = "SELECT id FROM questions WHERE ? IN (SELECT value FROM json_each(indexes))"
         ids = [row[0] for row in self._rows(sql, full_name(index))]
-        return len(self.delete(runs=ids, judgements=ids))
+        of_files = [row[0] for row in self._rows("SELECT id FROM of_files WHERE folder = ?", full_name(index))]
+        return len(self.delete(runs=ids, judgements=ids, of_files=of_files))
 
     # --- rows
 

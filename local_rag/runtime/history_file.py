@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,6 +57,13 @@ SCOPES = """CREATE TABLE IF NOT EXISTS scopes (
 """What a question of the page was asked of. A history of before lacks the table."""
 
 SCOPE = "coalesce((SELECT scope FROM scopes WHERE question = questions.id), '{}')"
+KEPT = """
+CREATE TABLE IF NOT EXISTS of_files (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, source TEXT NOT NULL, folder TEXT NOT NULL, at TEXT NOT NULL,
+    made TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, source, folder)
+)
+"""
+"""What is kept of a file until that changes, a summary or an answer, `made` of what it names."""
 
 WAITING = """SELECT id, at FROM turns JOIN questions ON id = turns.question
     WHERE state = 'waiting' AND questions.question = ? AND thread = ? ORDER BY position LIMIT 1"""
@@ -128,6 +136,19 @@ class HistoryFile:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def of_file(self, name: str, source: str, folder: str, made: str) -> str:
+        """What is kept of a file of an index under a name, where it was `made` so; else ""."""
+        sql = "SELECT value FROM of_files WHERE name = ? AND source = ? AND folder = ? AND made = ?"
+        return str(next(iter(self._rows(sql, name, source, folder, made)), ("",))[0])
+
+    def keep_of_file(self, name: str, source: str, folder: str, made: str, value: str) -> None:
+        """Keep it in the place of what was kept before."""
+        about = (name, source, folder, datetime.now(UTC).isoformat(timespec="milliseconds"), made, value)
+        with self._writing():
+            self._run("DELETE FROM of_files WHERE name = ? AND source = ? AND folder = ?", name, source, folder)
+            columns = "name, source, folder, at, made, value"
+            self._run(f"INSERT INTO of_files ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *about)
+
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._lock, translated(self.path):
             return self._connection.execute(sql, values).fetchall()
@@ -171,6 +192,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         with suppress(sqlite3.OperationalError):  # another process has made the tables meanwhile
             connection.executescript(SCHEMA)
     connection.execute(SCOPES)
+    connection.execute(KEPT)
 
 
 def not_ours(path: Path, why: str) -> LocalRagError:

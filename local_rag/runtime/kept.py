@@ -104,7 +104,7 @@ class Kept:
     corpus was made of.
     """
 
-    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "fallback corpus"]
+    kind: Literal["chat", "question", "feedback", "run", "export", "cases", "bundle", "file answer", "fallback corpus"]
     name: str
     at: str
     indexes: tuple[str, ...] = ()

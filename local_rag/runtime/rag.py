@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from local_rag.config.calibrated import VoidCalibration, fingerprint_of, thresholds_for, void_calibration
 from local_rag.config.settings import Settings
@@ -26,9 +26,10 @@ from local_rag.runtime.fallback_corpus import open_fallback_corpus
 from local_rag.runtime.index_updates import IndexUpdates
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.kept import thread_name
+from local_rag.runtime.of_files import KeptOfFiles
 from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_index, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
-from local_rag.runtime.run import Run
+from local_rag.runtime.run import Asking, Context, Run
 from local_rag.text.answer_html import answer_html
 
 if TYPE_CHECKING:
@@ -40,31 +41,13 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus, Engine, OwnEmbedder, Reranker, Turn, WebSearch
     from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
+    from local_rag.runtime.each import FileAnswer
     from local_rag.runtime.engine_choice import Choice
     from local_rag.runtime.history import History
     from local_rag.web.search import FallbackCorpus
 
 SEARCHING = ("crag", "adaptive", "")
 """The graphs that search the web, or a fallback corpus in its place; a graph without a name may do so."""
-
-
-class Context(TypedDict, total=False):
-    """Type the arguments for the Deps of a question; see `Rag.context`."""
-
-    k: int | None
-    within: Narrowing | Sequence[str]
-    may_search: Consent | None
-    cancel: Cancel | None
-
-
-class Asking(Context, total=False):
-    """Type the arguments of a question; see `Rag.ask`."""
-
-    graph: str | None
-    thread: str | None
-    turns: Sequence[Turn]
-    callbacks: Callbacks
-    record: bool
 
 
 class Rag(IndexUpdates):
@@ -269,6 +252,23 @@ class Rag(IndexUpdates):
         """Yield events as `stream` does, for asyncio; closing it or cancelling its reader stops the question."""
         return items_on_a_thread(lambda: self.stream(question, **options))
 
+    def each(
+        self,
+        question: str,
+        within: Narrowing | Sequence[str] = (),
+        *,
+        graph: str | None = None,
+        k: int | None = None,
+        cancel: Cancel | None = None,
+    ) -> Iterator[FileAnswer]:
+        """The answers of each file alone, of those that `within` leaves, in the order of their paths.
+
+        An answer is kept until file, engine or settings change: a question that was stopped goes on where it was.
+        """
+        from local_rag.runtime.each import answered_by_each
+
+        return answered_by_each(self, question, Narrowing.of(within), graph=graph, k=k, cancel=cancel)
+
     @property
     def fallback_corpus(self) -> FallbackCorpus | None:
         """Return the corpus that is searched in place of the web, opened if needed; None if the settings name none.
@@ -382,6 +382,7 @@ class Rag(IndexUpdates):
             kept_from_web=self.settings.keeps_from_the_web,
             drafts=drafts,
             evaluator=self.evaluator,
+            kept=KeptOfFiles(lambda: self.history, self.folder) if self.folder and values.runs.keep else None,
             graph=graph,
             reranker=self.choice.reranker,
         )

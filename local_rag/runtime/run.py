@@ -16,10 +16,10 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks
     from langgraph.graph.state import CompiledStateGraph
 
-    from local_rag.core.protocols import OwnEmbedder
-    from local_rag.graphs.deps import Deps
+    from local_rag.core.documents import Narrowing
+    from local_rag.core.protocols import OwnEmbedder, Turn
+    from local_rag.graphs.deps import Consent, Deps
     from local_rag.graphs.state import Question, Result, State
 
 CLOSING = 0.5
@@ -40,6 +41,25 @@ CLOSING = 0.5
 
 POLL = 0.2
 """Seconds between two checks for Ctrl-C, which cannot interrupt a blocking queue on Windows."""
+
+
+class Context(TypedDict, total=False):
+    """What the Deps of a question may be made with; see `Rag.context`."""
+
+    k: int | None
+    within: Narrowing | Sequence[str]
+    may_search: Consent | None
+    cancel: Cancel | None
+
+
+class Asking(Context, total=False):
+    """What a question may be asked with; see `Rag.ask`."""
+
+    graph: str | None
+    thread: str | None
+    turns: Sequence[Turn]
+    callbacks: Callbacks
+    record: bool
 
 
 @dataclass

@@ -19,6 +19,7 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.errors import LocalRagError, ModelMissing
 from local_rag.core.events import Done, WebQuery
 from local_rag.core.protocols import Turn
+from local_rag.runtime.each import WRITTEN, rows_of
 from local_rag.runtime.kept import thread_name
 from local_rag.runtime.opening import LONGEST_QUESTION, check_question
 from local_rag.runtime.recording import ended_by
@@ -47,6 +48,7 @@ class Ask(Narrowed):
     `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
     `files` narrows it to files by their IDs, too.
     `web`: whether a page may ask its person to let words leave; a program's question never searches the web.
+    `each` asks every file alone: each is a `row`, and the last event has all rows, as CSV and Markdown, too.
     Without `stream` the answer alone is sent, once it stands; `detail` adds how it came about.
     """
 
@@ -59,6 +61,7 @@ class Ask(Narrowed):
     thread: str | None = None
     engine: EngineName | None = None
     model: str | None = None
+    each: bool = False
     stream: bool = True
     detail: bool = False
 
@@ -220,6 +223,13 @@ def _events(
         rag = using.enter_context(workspace.using(asked.index, **settings))
         yield "step", {"node": OPENING, "seconds": time.monotonic() - began}
         label = rag.corpus.path_labels()
+        if asked.each:
+            rows = list[dict[str, str]]()
+            for answer in rag.each(about["question"], narrowing, graph=about["graph"], k=asked.k, cancel=job.cancel):
+                rows += rows_of([answer], label)
+                yield "row", rows[-1]
+            yield "rows", {"rows": rows, **{name: write(rows) for name, write in WRITTEN.items()}}
+            return
         asks = job.consent = WebConsent(job.cancel) if job.caller == "cookie" else None
         stream = rag.stream(
             about["question"],

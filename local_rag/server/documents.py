@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 from pydantic import Field
 
 from local_rag.core.errors import FileSkipped, LocalRagError, NotFound
+from local_rag.index.outline import outlined
 from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.sqlite.folder import DATABASE
@@ -127,6 +128,14 @@ def text(file: Located, document: Number, start: Number = 0, end: Number = LONGE
     if document >= len(documents):
         raise NotFound("this file has no such part in the index")
     return part(documents[document], path, start, min(end, start + LONGEST_TEXT))
+
+
+@router.get("/api/documents/{id}/outline", dependencies=HEAVY)
+def outline(file: Located) -> dict[str, Sequence[Any]]:
+    """The file as a whole: the `lines` of its outline, each with its `text` and its `places`."""
+    listing, path = file
+    lines = listing.read(lambda store: [*outlined(store, path)])
+    return {"lines": [{"text": line.text, "places": [each._asdict() for each in line.places]} for line in lines]}
 
 
 @router.post("/api/read")

@@ -125,6 +125,8 @@ def _quotes(block: Quotes, _: Quoted) -> Iterator[RenderableType]:
         number = source.citation.number
         if number == last:
             table.add_row("", _quote(source))
+        elif source.citation.located == "computed" and not source.doubt:  # the answer says the same
+            table.add_row(f"[{number}]", location(source))
         else:
             table.add_row(f"[{number}]", Text.assemble(location(source), ", ", _quote(source)))
         last = number

@@ -165,6 +165,10 @@ def kept_table(everything: Iterable[Kept]) -> PlainTable:
     """Return a row for each chat, run, export or file that quotes files, in the given order."""
     table = PlainTable("kind", "last (UTC)", "quotes", "name")
     for item in everything:
-        name = item.name if item.kind in ("chat", "question", "feedback") else short_path(item.folder or item.name)
+        name = (
+            item.name
+            if item.kind in ("chat", "question", "feedback", "file answer")
+            else short_path(item.folder or item.name)
+        )
         table.add_row(item.kind, when(item.at), plural(len(item.sources), "file"), name)
     return table

@@ -114,6 +114,15 @@ class AnswerTexts:
         "changed": "changed since it was indexed",
         "gone": "is not there any more",
     }
+    of_pages, of_words, of_rows = ("{n} page", "{n} pages"), ("{n} word", "{n} words"), ("{n} row", "{n} rows")
+    and_more = ("and {n} more", "and {n} more")
+    stand_out: Mapping[str, str] = {"table": "Table", "names": "Names", "dates": "Dates", "amounts": "Amounts"}
+    files_hold = ("{n} file holds “{wanted}”", "{n} files hold “{wanted}”")
+    files_near = ("{n} file is near “{wanted}” in meaning", "{n} files are near “{wanted}” in meaning")
+    near = "near in meaning"
+    more_places = ("and {n} more place", "and {n} more places")
+    file_silent = "does not say"
+    parts_read = "made from {n} of {all} passages, the beginning of each part"
     web = "web"
     web_page = "web page"
     from_fallback_corpus = "from the fallback corpus {name}"
@@ -127,7 +136,7 @@ class AnswerTexts:
         "exact": "word for word",
         "words": "by the words that they share",
         "property": "a property of the file",
-        "computed": "computed from these rows",
+        "computed": "made by code of these lines",
     }
     stands = "stands word for word in your file"
     record = "a record, written out as text"
@@ -272,6 +281,15 @@ class German(AnswerTexts):
         "changed": "seit dem Indexieren geändert",
         "gone": "nicht mehr da",
     }
+    of_pages, of_words, of_rows = ("{n} Seite", "{n} Seiten"), ("{n} Wort", "{n} Wörter"), ("{n} Zeile", "{n} Zeilen")
+    and_more = ("und {n} weitere", "und {n} weitere")
+    stand_out: Mapping[str, str] = {"table": "Tabelle", "names": "Namen", "dates": "Daten", "amounts": "Beträge"}
+    files_hold = ("{n} Datei enthält „{wanted}“", "{n} Dateien enthalten „{wanted}“")
+    files_near = ("{n} Datei kommt „{wanted}“ nahe", "{n} Dateien kommen „{wanted}“ nahe")
+    near = "dem Sinn nach"
+    more_places = ("und {n} weitere Stelle", "und {n} weitere Stellen")
+    file_silent = "steht nicht darin"
+    parts_read = "aus {n} von {all} Textstellen, dem Anfang jedes Teils"
     web = "Web"
     web_page = "Webseite"
     from_fallback_corpus = "aus dem Ersatzkorpus {name}"

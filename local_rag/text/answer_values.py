@@ -38,6 +38,8 @@ _DATES = [
         r"(?P<year>1\d{3}|20\d\d)\b(?![.,:%]?\d| ?%)",
     )
 ]
+DATED = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", form.pattern) for form in _DATES[:-1]), re.IGNORECASE)
+"""A date that is more than a year."""
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:(?:[$€£¥]|\b[A-Z]{3}) ?)?[\d.,]*$")
 _BEHIND = re.compile(r" ?[ap]\.?m\b|(?:[ -]?[^\W\d_]+){0,2}| ?%")

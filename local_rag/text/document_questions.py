@@ -74,15 +74,17 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
     ("title", rf"what(?: is|'s) the (?:full )?title of {_X}|what is {_X2} (?:called|titled)"),
     ("title", rf"(?:wie (?:lautet|heißt) der titel|was ist der titel) {_VON} {_X}"),
     ("content", rf"what(?: is|'s|s| was| are| were) {_X} (?:all |mainly )?about"),
-    ("content", rf"what (?:does|do|did) {_X} (?:{_SAY}|describe|cover|discuss|contain|introduce|define|deal with)"),
-    ("content", rf"(?:please |can you )?(?:summari[sz]e|outline|describe|sum up|tell me about|tl;?dr:?(?: of)?) {_X}"),
-    ("content", rf"(?:what(?: is|'s) |give (?:me |us )?)?(?:an?|the) (?:\w+ )?"
-                rf"(?:summary|overview|abstract|topic|subject|purpose|gist|contents?) of {_X}"),
+    ("content", rf"what (?:does|do|did) {_X} {_SAY}"),
+    ("content", rf"(?:please |can you )?(?:summari[sz]e|outline|sum up|tl;?dr:?(?: of)?) {_X}"
+                r"(?: briefly| in (?:\w+ ){1,3}(?:sentences?|words?|points?|paragraphs?))?(?: for me)?(?:,? please)?"),
+    ("content", rf"(?:what(?: is|'s| are) |give (?:me |us )?)?(?:an?|the) (?:\w+ )?"
+                rf"(?:summary|overview|outline|abstract|topic|gist|contents?"
+                rf"|(?:main|key) (?:points?|ideas?)) of {_X}"),
     ("content", rf"what(?: is|'s) in {_X}"),
     ("content", rf"(?:worum|um was) geht(?: es|'?s) (?:in|im|bei) {_X}|wovon handelt {_X2}"),
     ("content", rf"was steht (?:in|im) {_X}|(?:bitte )?fass(?:e|en sie)? {_X2} zusammen"),
     ("content", rf"(?:was ist )?(?:eine |die |der |das )?(?:kurze )?"
-                rf"(?:zusammenfassung|überblick|inhalt|thema|zweck) {_VON} {_X}"),
+                rf"(?:zusammenfassung|überblick|inhalt|thema) {_VON} {_X}"),
     ("field", rf"what (?:is|was|are|were) the {_FIELD} of {_X}"),
     ("field", rf"(?:was|wie) (?:ist|sind|lautet|lauten) (?:der|die|das) {_FIELD} {_VON} {_X}"),
 )  # fmt: skip
@@ -109,6 +111,12 @@ def document_question(question: str) -> DocumentQuestion | None:
             if name:
                 return DocumentQuestion(asks, name, parts.get("topic", ""), parts.get("field", "").casefold())
     return None
+
+
+def whole_document(question: str) -> str:
+    """The name of the document that a question asks all of; "" for any other question."""
+    form = document_question(question)
+    return form.name if form and form.asks == "content" else ""
 
 
 def question_to_read(question: str, documents: Sequence[Document]) -> str:

@@ -217,6 +217,35 @@ def asked(question: str) -> list[str]:
     return [side for _, side in sides(question)] or [question]
 
 
+_JOINED = re.compile(
+    r",?\s+(?:and|und)\s+(?=(?:what|when|who|whom|whose|how|where|which|why|is|are|was|does|do|can|until|by"
+    r"|was|wann|wer|wie|wo|welche[rsn]?|warum|ist|sind|hat)\b)",
+    re.IGNORECASE,
+)
+
+
+def parts(question: str) -> list[str]:
+    """The questions that one asks for several things is made of: "When does it end, and what is the rent?"."""
+    asked = [part.strip(" ,?") for part in _JOINED.split(question)]
+    whole = len(asked) < 2 or any(len(words(part)) < 3 for part in asked)
+    return [question] if whole else [f"{part[:1].upper()}{part[1:]}?" for part in asked]
+
+
+_OTHERWISE = [
+    (re.compile(rf"when (does|do|will|did) (.+?) (?:{verbs})\??", re.IGNORECASE), forms)
+    for verbs, forms in (
+        ("end|expire|finish|run out|terminate", ("When {0} {1} expire?", "Until when {0} {1} run?")),
+        ("begin|start|commence", ("When {0} {1} commence?", "From when {0} {1} run?")),
+    )
+] + [(re.compile(r"what is (the|its) (\w+ period)\??", re.IGNORECASE), ("How long is {0} {1}?",))]
+
+
+def in_other_words(question: str) -> list[str]:
+    """The question as documents may put it: a lease that ends expires, or runs until a day."""
+    found = ((form.fullmatch(question.strip()), forms) for form, forms in _OTHERWISE)
+    return [other.format(*match.groups()) for match, forms in found if match for other in forms]
+
+
 def of_side(label: str, other: str, text: str) -> bool:
     """Whether a text holds what tells one side from the other."""
     telling = set(words(label)) - set(words(other)) - (STOP_WORDS - {"may"})

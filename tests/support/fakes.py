@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog, Narrowing, WebResults
 from local_rag.core.errors import EngineError
+from local_rag.core.outline import FileHit, OutlineLine, Place
 from local_rag.core.protocols import NOT_IN_PASSAGES, AnswerDelta, Corpus, Rewrite
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
 from local_rag.core.verdicts import Grade, Need, Relevance, Route, Thought, Usage
@@ -185,6 +186,28 @@ class FakeCorpus(Corpus):
 
     def document_frequency(self, terms):
         return {term: 1 for term in terms}
+
+
+@dataclass
+class FakeFile(FakeCorpus):
+    """A corpus that is one file, named as a question says, with an outline of one line."""
+
+    narrows = True
+
+    def files_with(self, wanted, within=(), kind=""):
+        found = [each for each in self.passages if wanted in each.page_content]
+        return [
+            FileHit(each, each.page_content, 0, len(each.page_content), len(found) - 1, False) for each in found[:1]
+        ]
+
+    def whole_files(self, name, within=()):
+        return [each.metadata["source"] for each in self.passages if name in each.metadata["source"]][:1]
+
+    def outline(self, source, language="en"):
+        return [OutlineLine("about", f"{source}: 4 passages", (Place(0, None, 0, 9),))]
+
+    def passages_of(self, source):
+        return self.passages
 
 
 @dataclass

@@ -81,11 +81,11 @@ def parts(
     return Options.of(values), deps
 
 
-def run(name, engine=None, corpus=None, **world):
+def run(name, engine=None, corpus=None, question=QUESTION, **world):
     """Return (nodes in order, final state, deps) of one question with these `parts`."""
     options, deps = parts(engine, corpus, **world)
     config = {"recursion_limit": recursion_limit(deps.limits)}
-    state = final_state(compiled(name, options), deps, config=config)
+    state = final_state(compiled(name, options), deps, question, config)
     return between(state["path"]), state, deps
 
 

@@ -1,4 +1,4 @@
-"""Answers to questions about a document itself: its author, date, title or another line of its head, and its abstract.
+"""Answers to questions about a document itself: its author, date, title or another line of its head.
 
 They are quoted where the text says them. What only a property of the file says is a sentence of `text.properties`.
 """
@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.engines.extractive.quotes import as_written, line_at, quotes, spoken
+from local_rag.engines.extractive.quotes import spoken
 from local_rag.text import metadata
 from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.languages import code_of
 from local_rag.text.letters import SIGNED
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.marks import begins_item
 from local_rag.text.names import head
 from local_rag.text.words import stem, words
 
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from local_rag.core.protocols import Shape
-
-SENTENCES = 3
-"""Sentences of an abstract, or of the beginning of a text, that say what it is about."""
-
-LEAST_WORDS = 5
-"""Words of a sentence that says what a document is about; an address or a date has fewer."""
 
 HEAD = 4_000
 """Code points from the beginning of a document in which its head is looked for."""
@@ -59,13 +52,6 @@ _BYLINE = re.compile(
     re.MULTILINE,
 )
 _VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
-_ABSTRACT = re.compile(
-    r"^(?:#{1,6}[ \t]+)?(?:[\d.]+[ \t]+)?(?:abstract|(?:executive )?summary|(?:kurz)?zusammenfassung|kurzfassung"
-    r"|overview|introduction|überblick|einleitung|einführung)[ \t]*:?[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_NO_PROSE = re.compile(r"\s*(?::?[\w-]+(?: [\w-]+){0,2}:(?:\s|$)|\.\. |\*\*\*)")
-"""Lines of a head, directives of reStructuredText, and rules."""
 
 
 class DocumentAnswer(NamedTuple):
@@ -90,7 +76,7 @@ def document_answers(
 ) -> list[DocumentAnswer]:
     """What the named documents say of themselves; empty for any other question, or where none of them says it."""
     form = document_question(question)
-    if form is None or form.asks == "topic":
+    if form is None or form.asks in ("topic", "content"):
         return []
     named = [(number, document) for number, document in enumerate(documents) if _is_named(form, document)]
     return [found for passages in _by_document(named) for found in _of_document(form, question, passages, texts)]
@@ -146,11 +132,8 @@ def _place(document: Document) -> tuple[int, int]:
 def _of_document(
     form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts
 ) -> Iterator[DocumentAnswer]:
-    """The line of the head that says it, else a property of the file; a change is no other date.
-
-    For its content the title, then the first sentences of the abstract or, where there is none, of the text.
-    """
-    asks = "title" if form.asks == "content" else str(form.asks)
+    """The line of the head that says it, else a property of the file; a change is no other date."""
+    asks = str(form.asks)
     line: DocumentAnswer | None = None
     if asks == "field":
         line = _line(r"[ -]".join(map(re.escape, re.split(r"[ -]", form.field))), passages)
@@ -169,8 +152,6 @@ def _of_document(
         yield line
     elif asks in _PROPERTIES and (sentence := _PROPERTIES[asks](passages[0][1], texts)):
         yield DocumentAnswer(sentence, passages[0][0], alone=True)
-    if form.asks == "content":
-        yield from _abstract(passages)
 
 
 def _line(labels: str, passages: Passages) -> DocumentAnswer | None:
@@ -188,28 +169,3 @@ def _found(pattern: re.Pattern[str], passages: Passages) -> DocumentAnswer | Non
         if match := pattern.search(document.page_content, 0, room):
             return DocumentAnswer(" ".join(match["whole"].split()).rstrip(" ,;"), number, alone=True)
     return None
-
-
-def _abstract(passages: Passages) -> list[DocumentAnswer]:
-    """The first sentences below the heading of an abstract, else the first of the text."""
-    plain = [document for _, document in passages]
-    begins = [_begin_of_abstract(document) for document in plain]
-    first = next((place for place, begin in enumerate(begins) if begin is not None), 0)
-    answers = []
-    for quote in quotes(plain[first:]):
-        place = first + quote.document
-        before = begins[place] if place == first else 0
-        short = len(words(quote.text)) < LEAST_WORDS
-        set_out = _NO_PROSE.match(quote.text) or begins_item(line_at(plain[place].page_content, quote.span.start))
-        if quote.span.start >= (before or 0) and not set_out and not short:
-            answers.append(DocumentAnswer(as_written(quote, set()), passages[place][0]))
-        if len(answers) == SENTENCES:
-            break
-    return answers
-
-
-def _begin_of_abstract(document: Document) -> int | None:
-    """Where the abstract begins in a passage; None where there is none."""
-    heading = str(document.metadata.get("heading") or "").rpartition(" > ")[2]
-    match = _ABSTRACT.search(document.page_content)
-    return match.end() if match else 0 if _ABSTRACT.match(heading) else None

@@ -96,7 +96,10 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
-    is_compared = status not in ("abstained", "direct") and not (is_computed(written) or state.get("failed"))
+    is_whole = bool(state.get("whole"))
+    is_compared = status not in ("abstained", "direct") and not (
+        is_whole or is_computed(written) or state.get("failed")
+    )
     sides, notes = sides_of(standalone_of(state), documents, deps) if is_compared else ([], [])
     if sides:
         reason = "; ".join(filter(None, (texts.files_disagree, reason)))
@@ -115,7 +118,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
 def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts: AnswerTexts) -> Answer:
     question, text, status, reason = standalone_of(state), checked.written.text, checked.status, checked.reason
     silent = status == "abstained"
-    no_words = silent or status == "direct" or is_computed(checked.written)
+    no_words = silent or status == "direct" or state.get("whole") or is_computed(checked.written)
     highlights = () if no_words else _highlights(question, text, checked, deps)
     searched = web_searched(state)
     return Answer(

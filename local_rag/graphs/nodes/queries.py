@@ -22,6 +22,7 @@ from local_rag.graphs.deps import Deps, deps_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
 from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, emptied, standalone_of
+from local_rag.graphs.whole import whole_of
 from local_rag.text.spelling import repaired
 from local_rag.text.words import query_key
 
@@ -120,7 +121,7 @@ def _whole_question(state: State, deps: Deps, emit: Emit) -> State:
     """
     written, turns = state["question"], state["turns"]
     question = repaired(written, deps.index, deps.evaluator) if deps.evaluator else written
-    fresh: State = {"asked": question, "index": deps.folders[0]}
+    fresh: State = {"asked": question, "index": deps.folders[0], "whole": whole_of(question, deps)}
     if not turns:
         return fresh
     if deps.limit("web_searches") and (why := kept_off_the_web(turns, deps)):
@@ -132,4 +133,4 @@ def _whole_question(state: State, deps: Deps, emit: Emit) -> State:
     rewrite = deps.engine.standalone(question, history)
     text = rewrite.text.strip() or question
     decisions = [Graded("standalone_question", text)] if text != question else []
-    return {**fresh, "asked": text, "usage": rewrite.usage, "decisions": decisions}
+    return {**fresh, "asked": text, "whole": whole_of(text, deps), "usage": rewrite.usage, "decisions": decisions}

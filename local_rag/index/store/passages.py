@@ -94,6 +94,11 @@ class Passages(Rows):
         known = dict(self._execute(sql, listed({*of.values()})))
         return {key: known[document] for key, document in of.items() if document in known}
 
+    def tables_of(self, path: str) -> dict[int, bytes]:
+        """The tables of those documents of a file that have any, by their number in it."""
+        sql = "SELECT tables FROM documents JOIN files ON files.id = file WHERE path = $1 ORDER BY documents.id"
+        return {number: tables for number, (tables,) in enumerate(self._execute(sql, path)) if tables}
+
     def headed(self, most: int) -> list[tuple[str, str, list[str]]]:
         """Return path, title and headings of up to `most` documents that have headings, those stored last first."""
         rows = self._execute(

@@ -15,7 +15,7 @@ import { signedOut } from "./session.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
-const VIEWS = new Map([...PLACES, ...MORE, ["file"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
+const VIEWS = new Map([...PLACES, ...MORE, ["file"], ["each"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
 
 function App() {
   const route = useRoute();

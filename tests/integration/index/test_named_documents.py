@@ -78,7 +78,6 @@ def test_two_documents_are_named(index):
     ("question", "headings"),
     [
         ("Who wrote Tides of the bay?", ["Tides"]),
-        ("What is Tides of the bay about?", ["Tides", "Abstract", "Contents"]),
         ("What does Tides of the bay say about the west wind?", ["Wind"]),
     ],
 )

@@ -326,3 +326,10 @@ def test_the_rows_of_a_computed_answer_are_marked(client, notes):
     elsewhere = place_of(client, notes / "fuel.csv", start=3, end=9, rows="3-9,11-90000")
     assert not elsewhere["placed"] and "does not stand in the indexed text any more" in elsewhere["why"]
     asked(client, notes / "fuel.csv", "place", 400, rows="1-2;drop")
+
+
+def test_a_file_has_an_outline_whose_lines_have_their_places(client, notes):
+    lines = client.got(f"/api/documents/{file_id(str(notes / 'plan.md'))}/outline")["lines"]
+    assert [line["text"] for line in lines][:2] == ["Garden: md, 14 words", "The greenhouse costs 4,200 euros."]
+    place = lines[1]["places"][0]
+    assert PLAN[place["start"] : place["end"]] == "The greenhouse costs 4,200 euros."

@@ -330,3 +330,18 @@ def test_each_mark_names_its_quote(serve):
     marks = [node for block in answer["blocks"] for node in every_node(block.get("nodes", ())) if node["t"] == "cite"]
     quoted = [answer["citations"][mark["quote"]]["sentence"] for mark in marks]
     assert quoted == ["Pets are welcome", "It is old", "The plan costs 100 euros"]
+
+
+def test_each_file_is_asked_alone_and_the_last_event_has_the_whole_table(serve):
+    class Files(FakeCorpus):
+        def files(self, within=()):
+            return ["/notes/1.md", "/notes/2.md"]
+
+    events = asked(serve(scripted(corpus=Files())), each=True)
+    rows = values(events, "row")
+    assert [(row["file"], row["answer"], row["certainty"]) for row in rows] == [
+        (f"/notes/{number}.md", "It costs 100 euros.", "sure") for number in (1, 2)
+    ]
+    name, table = events[-1]
+    assert name == "rows" and table["rows"] == rows and table["csv"].count("\n") == 3
+    assert "It costs 100 euros" in table["markdown"]

@@ -7,7 +7,7 @@ import { Begin, FilePick, Progress } from "../parts/begin.js";
 import { Dialog } from "../parts/dialog.js";
 import { Hint, Problem } from "../parts/problem.js";
 import { Paged, useFilter, useReply } from "../parts/reply.js";
-import { loadChoices, useChoices } from "../parts/settings.js";
+import { choose as chooseFor, loadChoices, useChoices } from "../parts/settings.js";
 import { capital, duration, joined, many, size, Time } from "../parts/texts.js";
 import { Unfinished } from "../parts/unfinished.js";
 import { go, to } from "../router.js";
@@ -208,13 +208,17 @@ function Files({ index, onForget }) {
     ids: [...chosen.keys()],
     label: chosen.size === 1 ? [...chosen.values()][0] : count,
   });
+  const askEach = () => {
+    chooseFor("each", { index, files: [...chosen].map(([file_id, label]) => ({ file_id, label })) });
+    go("each");
+  };
   return html`<div class="row"><h2>Files</h2>${field}</div>
     <${Paged} at="files" query=${{ index, filter, limit: AT_ONCE }}>${({ files, total, matching }, isFirst) => html`
       ${isFirst && html`<p class="row small">
         <span class="fill" role="status">
           ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
-        ${chosen.size > 0 && html`<button class="small danger" onClick=${forget}>
-          Remove ${count} from search</button>`}</p>`}
+        ${chosen.size > 0 && html`<button class="small" onClick=${askEach}>Ask each of them</button>
+          <button class="small danger" onClick=${forget}>Remove ${count} from search</button>`}</p>`}
       <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} index=${index}
         chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
 }

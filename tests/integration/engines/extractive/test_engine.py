@@ -177,14 +177,10 @@ DOCUMENTS = [passage(1, HEAD, **RFC), passage(2, HORN_TEXT, heading="Signals", s
         ("When was RFC 12 created?", "Created: 05-Mar-2017 [1]"),
         ("What is the title of RFC 12?", "Title: Fog signals [1]"),
         ("What is the status of RFC 12?", "Status: Final [1]"),
-        ("What is RFC 12 about?", "Title: Fog signals [1]\n\nThis rule says which sounds a boat makes in fog. [1] It "
-         "holds for every boat with an engine. [1] The horn sounds twice a minute while the fog lasts. [2]"),
         ("Who wrote the fees?", "fees.docx names Cy Moss as its author. [3]"),
         ("Wer hat fees geschrieben?", "fees.docx names Cy Moss as its author. [3]"),
         ("When were the fees written?", "fees.docx bears the date 2023-03-31. [3]"),
         ("Wer hat das Handbuch geschrieben?", "Von Ruth Falk [4]"),
-        ("Worum geht es im Handbuch?", "Handbuch [4]\n\nHunde sind im Büro erlaubt. [4] Urlaub wird zwei Wochen vorher "
-         "abgesprochen. [4]"),
     ],
 )  # fmt: skip
 def test_a_document_says_it_of_itself_in_any_language(engine, question, expected):

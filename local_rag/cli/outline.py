@@ -1,0 +1,28 @@
+"""`local-rag outline`: files as wholes, without a language model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.core.documents import Narrowing
+from local_rag.core.serialization import to_plain
+
+
+def outline(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file or page of the index, or a glob of some.")],
+    index: IndexOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Show a file as a whole: its headings with what begins below them, its tables, and what stands out in it."""
+    from local_rag.index.index import Index
+    from local_rag.runtime.opening import existing_index
+    from local_rag.terminal.console import write_result
+    from local_rag.terminal.files import outline_lines
+
+    with Index.open(existing_index(settings_of(index))) as opened:
+        outlines = {file.path: opened.outline(file.path) for file in opened.files(Narrowing((file,)))}
+    write_result(to_plain(outlines), [line for each in outlines.values() for line in outline_lines(each)], as_json=json)
+    return 0

@@ -1,0 +1,61 @@
+"""What is said of whole files: passages that are made of an outline, or of the best place in each file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from langchain_core.documents import Document
+
+from local_rag.core.outline import FileHit, OutlineLine, Place
+from local_rag.graphs.deps import Deps
+from local_rag.index.mentions import hit_line
+from local_rag.text.answer_texts import AnswerTexts
+from local_rag.text.document_questions import whole_document
+from local_rag.text.file_questions import file_question
+
+FILES = "files"
+"""In the place of a file: which files are asked for."""
+_BRACKETS = str.maketrans("[]", "()")
+"""What looks like a mark in an outline is none."""
+
+
+class Said(NamedTuple):
+    """A text with its marks [n], and the passages that these name."""
+
+    text: str
+    documents: list[Document]
+
+
+def whole_of(question: str, deps: Deps) -> str:
+    """The file that a question asks all of, `FILES` where it asks for files, "" for any other question."""
+    if deps.index.narrows and file_question(question):
+        return FILES
+    name = whole_document(question)
+    return next(iter(deps.index.whole_files(name, deps.within)), "") if name else ""
+
+
+def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
+    """An outline line by line, as a passage of the first part of its file."""
+    said = [line.text.translate(_BRACKETS) for line in lines]
+    places = [place for line in lines for place in line.places if place.document == 0]
+    text = "\n".join(f"{'- ' if number else ''}{line} [1]" + "\n" * (number == 0) for number, line in enumerate(said))
+    return Said(text, [_computed(first, "\n".join(said), places, heading="", sections=())])
+
+
+def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:
+    """A line for each file, those with the words first; the marks count the files."""
+    label = deps.index.path_labels()
+    lines = [hit_line(hit, label(str(hit.passage.metadata["source"])), texts).translate(_BRACKETS) for hit in hits]
+    held = [hit for hit in hits if not hit.near]
+    heading = texts.count(texts.files_hold if held else texts.files_near, len(held or hits), wanted=wanted)
+    said = [f"{heading}: [1]\n", *(f"- {line} [{number}]" for number, line in enumerate(lines, start=1))]
+    lines[0] = f"{heading}:\n{lines[0]}"
+    places = [[Place(0, None, hit.start, hit.end)] for hit in hits]
+    return Said("\n".join(said), [*map(_computed, [hit.passage for hit in hits], lines, places)])
+
+
+def _computed(passage: Document, text: str, places: Sequence[Place], **more: object) -> Document:
+    rows = sorted([place.start, place.end] for place in places)
+    about = {"of": passage.metadata["chunk_id"], "computed": True, "rows": rows}
+    return Document(text, metadata={**passage.metadata, **about, "start": rows[0][0], "end": rows[-1][1], **more})

@@ -1,0 +1,77 @@
+"""Questions for files: which of them mention something, or are about it. English and German forms, over the whole
+question; the noun must be a kind of file, for of anything else a table may be asked.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from local_rag.text.lexicon import STOP_WORDS
+from local_rag.text.words import fold, stem, words
+
+
+class FileQuestion(NamedTuple):
+    """What the files are asked for, and the stem of their kind, "contract"; empty for any file."""
+
+    wanted: str
+    kind: str = ""
+
+
+_ANY = "file document paper text page dateien datei dokument dokumente dokumenten seiten unterlagen texte".split()
+_NOUNS = """files? documents? papers? texts? pages? contracts? agreements? leases? letters? mails? e-?mails? messages?
+    notes? reports? invoices? bills? offers? quotes? books? articles? memos? minutes protocols? policies policy manuals?
+    handbooks? guides? spreadsheets? presentations? slides pdfs? specifications? specs? proposals? certificates?
+    receipts? statements? chapters? posts? peps? rfcs? dateien? datei dokumente?n? seiten unterlagen texten?
+    vertr[aä]gen? mietvertr[aä]gen? briefen? berichten? rechnungen angeboten? protokollen? notizen"""
+_NOUN = rf"(?P<noun>(?:\w+ )?(?:{'|'.join(_NOUNS.split())}))"
+_HOLD = (
+    r"(?:mentions?|contains?|names?|(?:have|has|includes?|cite|cites|quotes?|discuss(?:es)?|covers?|describes?)"
+    r"|(?:talks?|speaks?|says? (?:something|anything)|writes?|is|are) (?:about|on)|refers? to|deals? with|uses?|lists?)"
+)
+_KIND = re.compile("|".join(_NOUNS.split()))
+_X = r"(?P<wanted>.{2,120}?)"
+_FORMS = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?:in )?(?:which|what) (?:of (?:my|the|our|these) )?{_NOUN} (?:that )?(?:do |does )?(?:all )?{_HOLD} {_X}",
+        rf"in (?:which|what) (?:of (?:my|the|our|these) )?{_NOUN} (?:is|are|was|were|do|does) {_X}"
+        r"(?: (?:mentioned|named|discussed|described|contained|found|written|said|occur|appear|stand))",
+        rf"(?:please )?(?:list|show|find|name|give)(?: me)?(?: all| every| the| all the| any| my)* {_NOUN}"
+        rf" (?:(?:that|which) {_HOLD}|mentioning|containing|with|about|naming|on|having) {_X}",
+        rf"welche (?:der |von den |meiner )?{_NOUN} (?:erwähnen|erwähnt|enthalten|enthält|nennen|nennt|haben|hat"
+        rf"|handeln von|behandeln) {_X}",
+        rf"in welche[nmr] (?:der |von den |meiner )?{_NOUN} (?:steht|stehen|kommt|geht es um|wird|werden) {_X}"
+        r"(?: vor| erwähnt| genannt| behandelt)?",
+    )
+]
+_ARTICLE = re.compile(
+    r"(?:an?|any|the|some|anything (?:about|on)|something (?:about|on)|eine?[nmrs]?|der|die|das|dem|den|etwas über)\s+",
+    re.I,
+)
+_COMPARED = re.compile(
+    r"\b(?:more|less|fewer|above|below|over|under|at least|between|mehr als|weniger|über|unter)\b.*\d", re.I
+)
+
+
+def file_question(question: str) -> FileQuestion | None:
+    """The question as one for files; None where it has no such form, or compares numbers."""
+    plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
+    if len(plain) > 300 or _COMPARED.search(plain):
+        return None
+    for form in _FORMS:
+        if match := form.fullmatch(plain):
+            wanted = _ARTICLE.sub("", match["wanted"], count=1) if _ARTICLE.match(match["wanted"]) else match["wanted"]
+            kinds = [word for word in match["noun"].split() if fold(word) not in STOP_WORDS]
+            kind = stem(fold(kinds[-1])) if kinds else ""
+            return FileQuestion(wanted.strip(" \"'“”„»«"), "" if kind in map(stem, _ANY) else kind)
+    return None
+
+
+def of_document(question: str, name: str) -> str:
+    """A question that is asked of one document, with its kind in the place of "it": "When does this lease end?".
+
+    The kind is the last that the name of the document says; where it says none the question stays as it is.
+    """
+    kinds = [word for word in words(name) if _KIND.fullmatch(word) and stem(word) not in map(stem, _ANY)]
+    return re.sub(r"\bit\b", f"this {kinds[-1]}", question, count=1) if kinds else question

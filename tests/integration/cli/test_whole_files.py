@@ -1,0 +1,36 @@
+"""Outlines, files that hold something, and one question to many files, as a person at a terminal sees them."""
+
+from __future__ import annotations
+
+import pytest
+from support.garden import enter
+
+pytestmark = pytest.mark.usefixtures("converted")
+
+LEASES = {
+    "a.md": "# Lease of a flat\n\nThe lease ends on 31 May 2027.\n\nThe notice period is three months.\n",
+    "b.md": "# Lease of a boat\n\nThe boat is painted blue every spring.\n",
+}
+QUESTION = "When does it end?"
+
+
+def test_whole_files_in_a_terminal(tmp_path, monkeypatch, said):
+    enter(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leases").mkdir()
+    for name, text in LEASES.items():
+        (tmp_path / "leases" / name).write_text(text)
+    said("index leases --index leases")
+    asked = said(f"ask '{QUESTION}' --each 'leases/*.md' --index leases", code=3)
+    assert "leases/a.md  sure" in asked and "does not say" in asked
+    (first, *_) = said.json("ask 'When does it end?' --each leases/a.md --index leases")
+    assert (first["answer"], first["full"]["status"]) == ("The lease ends on 31 May 2027.", "grounded")
+    assert said("ask 'When does it end?' --each leases/a.md --as csv --index leases").startswith("file,question,answer")
+    assert "Lease of a flat: md" in said("outline leases/a.md --index leases")
+    assert said.json("outline leases/a.md --index leases")
+    assert said("search --files 'notice period' --index leases").startswith('leases/a.md: "The notice period is')
+    assert said("search --files 'Zanzibar' --index leases") == "nothing found\n"
+    kept = said("kept --index leases")
+    assert "file answer" in kept
+    said("kept --index leases --delete")
+    assert "file answer" not in said("kept")
