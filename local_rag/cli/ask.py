@@ -77,7 +77,7 @@ def ask(
 
 
 def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written: str) -> int:
-    """The table of what each file says; the exit code is that of the least certain answer."""
+    """Write a table of what each file says; return the exit code of the least certain answer."""
     from local_rag.runtime.each import WRITTEN, rows_of
     from local_rag.terminal.console import write, write_json
     from local_rag.terminal.files import answers_table

@@ -237,11 +237,11 @@ class Corpus(Protocol):
         return ()
 
     def whole_files(self, name: str, within: Narrowing = EVERYTHING) -> Sequence[str]:
-        """The files that a name means in a question for all of a document, the best first."""
+        """Return the files that a name means in a question for all of a document, the best first."""
         return ()
 
     def outline(self, source: str, language: str = "en") -> Sequence[OutlineLine]:
-        """The outline of a file, empty where there is none, with words of the program in a language."""
+        """Return the outline of a file in a language, or an empty one."""
         return ()
 
     def passages_of(self, source: str) -> list[Document]:

@@ -1,4 +1,4 @@
-"""What is said of whole files: passages that are made of an outline, or of the best place in each file."""
+"""Make passages about whole files: of an outline, or of the best place in each file."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from local_rag.text.document_questions import whole_document
 from local_rag.text.file_questions import file_question
 
 FILES = "files"
-"""In the place of a file: which files are asked for."""
+"""The value of `whole` for a question that asks which files hold something."""
 _BRACKETS = str.maketrans("[]", "()")
-"""What looks like a mark in an outline is none."""
+"""Square brackets of an outline, which would read as marks, become round."""
 
 
 class Said(NamedTuple):
-    """A text with its marks [n], and the passages that these name."""
+    """Hold a text with its marks [n], and the passages that they name."""
 
     text: str
     documents: list[Document]
 
 
 def whole_of(question: str, deps: Deps) -> str:
-    """The file that a question asks all of, `FILES` where it asks for files, "" for any other question."""
+    """Return the file that a question asks for as a whole, `FILES` if it asks for files, else ""."""
     if deps.index.narrows and file_question(question):
         return FILES
     name = whole_document(question)
@@ -36,7 +36,7 @@ def whole_of(question: str, deps: Deps) -> str:
 
 
 def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
-    """An outline line by line, as a passage of the first part of its file."""
+    """Return an outline line by line, as a passage of the first part of its file."""
     said = [line.text.translate(_BRACKETS) for line in lines]
     places = [place for line in lines for place in line.places if place.document == 0]
     text = "\n".join(f"{'- ' if number else ''}{line} [1]" + "\n" * (number == 0) for number, line in enumerate(said))
@@ -44,7 +44,7 @@ def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
 
 
 def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:
-    """A line for each file, those with the words first; the marks count the files."""
+    """Return a line for each file, those with the exact words first; the marks count the files."""
     label = deps.index.path_labels()
     lines = [hit_line(hit, label(str(hit.passage.metadata["source"])), texts).translate(_BRACKETS) for hit in hits]
     held = [hit for hit in hits if not hit.near]

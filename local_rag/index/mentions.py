@@ -39,7 +39,7 @@ def files_with(search: Callable[..., list[Document]], count: int, wanted: str, k
     phrase, stems = _phrase(wanted), set(content_stems(wanted))
 
     def held(text: str) -> float:
-        """The share of the words that a text holds, 2 for all of them as a phrase."""
+        """Return the share of the words that a text holds, 2 for all of them as a phrase."""
         return 2 * (phrase in _phrase(text)) or len(stems & set(content_stems(text))) / max(1, len(stems))
 
     hits = dict[str, FileHit]()
@@ -57,12 +57,12 @@ def files_with(search: Callable[..., list[Document]], count: int, wanted: str, k
 
 
 def _phrase(text: str) -> str:
-    """The words of a text, of which a plural is no other word."""
+    """Return the words of a text, plurals in the singular."""
     return f" {' '.join(word[:-1] if len(word) > PLURAL and word[-1] == 's' else word for word in words(text))} "
 
 
 def _with(hit: FileHit | None, passage: Document, span: Span, *, near: bool) -> FileHit:
-    """A first hit in a file, or the one that it has with a further place."""
+    """Return the first hit in a file, or its hit with a further place."""
     if hit:
         return hit._replace(more=hit.more + 1)
     start = int(passage.metadata["start"])
@@ -70,7 +70,7 @@ def _with(hit: FileHit | None, passage: Document, span: Span, *, near: bool) -> 
 
 
 def hit_line(hit: FileHit, label: str, texts: AnswerTexts) -> str:
-    """A file with its page, its best place and how many others it has."""
+    """Return a line with the file, its page, its best place and the number of its other places."""
     page = hit.passage.metadata.get("page")
     place = label if page is None else f"{label}, {texts.page.format(page=page)}"
     more = f" {texts.count(texts.more_places, hit.more)}" if hit.more else ""

@@ -67,7 +67,7 @@ Headings = Sequence[tuple[int, Heading]]
 
 
 def outlined(store: Store, source: str, texts: AnswerTexts = ENGLISH) -> Iterator[OutlineLine]:
-    """The lines of a file, none where there is no text of it."""
+    """Return the lines of a file, or none if it has no text."""
     documents = store.documents(source)
     if not documents:
         return
@@ -90,7 +90,7 @@ def outlined(store: Store, source: str, texts: AnswerTexts = ENGLISH) -> Iterato
 
 
 def _headings(documents: Sequence[StoredDocument]) -> Headings:
-    """The headings of a file; where it has pages or none of them, numbered lines; else the titles of its documents.
+    """Return the headings of a file; numbered lines where it has pages or no headings; else its documents' titles.
 
     Of numbered lines those count that rise from the last 1 on: before it stands a table of contents.
     """
@@ -135,7 +135,7 @@ def _sections(documents: Sequence[StoredDocument], headings: Headings, title: st
 
 
 def _said(documents: Sequence[StoredDocument], number: int, start: int, end: int | None) -> Iterator[tuple[str, Place]]:
-    """The first sentences between two points of a text that say something, as they are read."""
+    """Return the first telling sentences between two points of a text, without markup."""
     text = documents[number].text[start : start + READ if end is None else min(start + READ, end)]
     for span in sentences(text):
         says = without_bullet(as_read(span.of(text)))
@@ -159,7 +159,7 @@ def _tables(
 def _standing_out(
     documents: Sequence[StoredDocument], known: Collection[str], texts: AnswerTexts
 ) -> Iterator[OutlineLine]:
-    """The names, dates and amounts that occur most, each with the page where it stands first; no `known` heading."""
+    """Return the commonest names, dates and amounts, each with its first page, without `known` headings."""
     least = 1 + (sum(len(document.text) for document in documents) > SHORT)
     for kind, pattern in _STANDING_OUT.items():
         counts, places = Counter[str](), dict[str, Place]()

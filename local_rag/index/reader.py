@@ -189,7 +189,7 @@ class Reader:
         return files_with(partial(self.search, within=within, repeats=True), self.count(), wanted, kind)
 
     def whole_files(self, name: str, within: Narrowing | Sequence[str] = ()) -> list[str]:
-        """The files that a name means in a question for all of a document; "this document" where only one is left.
+        """Return the files that a name means in a question for a whole document; "this" means the only one left.
 
         Of several that are named alike the longest comes first: beside a report may lie the mail that brought it.
         """
@@ -205,7 +205,7 @@ class Reader:
         return [file.path for file in sorted(meant, key=lambda file: -file.chunks)]
 
     def outline(self, source: str, language: str = "en") -> list[OutlineLine]:
-        """The lines of the outline of a file, none where there is no text of it."""
+        """Return the lines of the outline of a file, or none if it has no text."""
         from local_rag.index.outline import outlined
 
         return self.store.snapshot(lambda: [*outlined(self.store, source, texts_in(language))])

@@ -54,7 +54,7 @@ class FileAnswer:
 def answered_by_each(
     rag: Rag, question: str, within: Narrowing, *, graph: str | None, k: int | None, cancel: Cancel | None
 ) -> Iterator[FileAnswer]:
-    """The answers as they come, those of the first files first. See `Rag.each`."""
+    """Yield the answers in the order of the files; see `Rag.each`."""
     check_question(question)
     asked = [question.strip()] if rag.engine.writes else parts(question.strip())
     paths = sorted(str(getattr(file, "path", file)) for file in rag.corpus.files(within))
@@ -99,7 +99,7 @@ def _answered(
 
 
 def rows_of(answers: Iterable[FileAnswer], label: PathLabel = str) -> list[dict[str, str]]:
-    """The rows of a table: file, question, answer, quote, place and certainty. What a file does not say is said."""
+    """Return the rows of a table: file, question, answer, quote, place and certainty; a refusal is a row, too."""
     rows = list[dict[str, str]]()
     for source, question, answer in ((each.source, each.question, each.answer) for each in answers):
         cited = None if answer.status == "abstained" else next(iter(sources_of(answer, label)), None)
@@ -116,7 +116,7 @@ def _markdown(rows: Sequence[dict[str, str]]) -> str:
 
 
 def _csv(rows: Sequence[dict[str, str]]) -> str:
-    """A cell that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Put an apostrophe before a cell that a spreadsheet would take for a formula."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

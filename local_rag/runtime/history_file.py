@@ -137,7 +137,7 @@ class HistoryFile:
         self.close()
 
     def of_file(self, name: str, source: str, folder: str, made: str) -> str:
-        """What is kept of a file of an index under a name, where it was `made` so; else ""."""
+        """Return the text kept of a file of an index under a name, if it was `made` so; else ""."""
         sql = "SELECT value FROM of_files WHERE name = ? AND source = ? AND folder = ? AND made = ?"
         return str(next(iter(self._rows(sql, name, source, folder, made)), ("",))[0])
 

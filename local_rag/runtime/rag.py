@@ -261,7 +261,7 @@ class Rag(IndexUpdates):
         k: int | None = None,
         cancel: Cancel | None = None,
     ) -> Iterator[FileAnswer]:
-        """The answers of each file alone, of those that `within` leaves, in the order of their paths.
+        """Yield the answers of each file alone, of the files that `within` leaves, in the order of their paths.
 
         An answer is kept until file, engine or settings change: a question that was stopped goes on where it was.
         """

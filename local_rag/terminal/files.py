@@ -13,13 +13,13 @@ from local_rag.text.display import joined, shorten
 
 
 def outline_lines(lines: Sequence[OutlineLine]) -> Iterator[Text]:
-    """The lines of an outline, the first of them what the file is."""
+    """Return the lines of an outline; the first says what the file is."""
     for line in lines:
         yield Text(line.text, "bold") if line.kind == "about" else Text(f"- {line.text}")
 
 
 def answers_table(rows: Sequence[dict[str, str]]) -> PlainTable:
-    """What each file says, with its quote below the answer."""
+    """Return a table of what each file says, with its quote below the answer."""
     table, several = PlainTable(), len({row["question"] for row in rows}) > 1
     for row in rows:
         said = Text(shorten(row["answer"], QUOTE_WIDTH))

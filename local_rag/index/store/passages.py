@@ -95,7 +95,7 @@ class Passages(Rows):
         return {key: known[document] for key, document in of.items() if document in known}
 
     def tables_of(self, path: str) -> dict[int, bytes]:
-        """The tables of those documents of a file that have any, by their number in it."""
+        """Return the tables of the documents of a file by their number in it, for documents with tables."""
         sql = "SELECT tables FROM documents JOIN files ON files.id = file WHERE path = $1 ORDER BY documents.id"
         return {number: tables for number, (tables,) in enumerate(self._execute(sql, path)) if tables}
 
