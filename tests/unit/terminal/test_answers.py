@@ -32,7 +32,8 @@ def citation(number=1, quote="The valve holds.", **about):
 
 
 def answer(text="The valve holds. [1]", status="grounded", **about):
-    return Answer("?", text, status, citations=about.pop("citations", (citation(),)), **about)
+    question = about.pop("question", "?")
+    return Answer(question, text, status, citations=about.pop("citations", (citation(),)), **about)
 
 
 EVENTS = [
@@ -209,7 +210,12 @@ NEAR = citation(why="covers 1 of 3 words")
     ("about", "shown_"),
     [
         (
-            {"nearest": (NEAR,), "about": ("Plan", "Le\x1btter"), "reason": "nothing fits"},
+            {
+                "question": "What fits it?",
+                "nearest": (NEAR,),
+                "about": ("Plan", "Le\x1btter"),
+                "reason": "nothing fits",
+            },
             [
                 "Your files do not say: nothing fits.",
                 "",
