@@ -203,14 +203,8 @@ class History(HistoryFile):
                 hint=f"local-rag threads show {shlex.quote(name)}   shows them",
             )
         return [
-            AnsweredTurn(
-                id_,
-                at,
-                self._answer(answer, id_ if recorded else "", name),
-                tuple(json.loads(indexes)),
-                json.loads(scope),
-            )
-            for id_, at, answer, indexes, recorded, scope in rows[:upto]
+            AnsweredTurn(id_, at, self._answer(text, id_ if kept else "", name), (*json.loads(of),), json.loads(scope))
+            for id_, at, text, of, kept, scope in rows[:upto]
         ]
 
     def saying(self, words: Sequence[str]) -> set[str]:

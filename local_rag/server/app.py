@@ -18,7 +18,19 @@ from starlette.routing import Route
 
 from local_rag import __version__
 from local_rag.core.errors import LocalRagError
-from local_rag.server import ask, documents, dropped, evaluation, folders, index, openai, runs, search, threads
+from local_rag.server import (
+    ask,
+    documents,
+    dropped,
+    evaluation,
+    folders,
+    index,
+    openai,
+    runs,
+    search,
+    suggestions,
+    threads,
+)
 from local_rag.server.auth import HOSTS, Guard
 from local_rag.server.errors import answer_error
 from local_rag.server.mcp_endpoint import McpEndpoint
@@ -28,7 +40,8 @@ from local_rag.server.workspace import Here, Workspace
 PAGE = Path(__file__).parent / "page"
 LONG = 365 * 24 * 3600
 """Seconds that a browser keeps the cookie of a session, which ends with the server before."""
-ROUTERS = [each.router for each in (ask, search, documents, index, folders, dropped, threads, runs, evaluation, openai)]
+_OF_INDEX = (index, suggestions, folders, dropped)
+ROUTERS = [each.router for each in (ask, search, documents, *_OF_INDEX, threads, runs, evaluation, openai)]
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI reports requests to whatever OpenTelemetry is set up to send; nothing is sent from here."""
 

@@ -110,7 +110,7 @@ def _make_room(folder: Path) -> None:
             else:
                 total += about.st_size
     if total > ALL:
-        hint = "forget some in Index, or index the folder in which the files lie"
+        hint = "remove some in Files, or index the folder in which the files lie"
         raise ApiError(413, "too_large", f"the files that were dropped have more than {ALL:,} bytes together", hint)
 
 

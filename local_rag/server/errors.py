@@ -53,7 +53,20 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 ACTIONS = {"index_missing": "folder", "model_missing": "models", "model_server_down": "models"}
 """By code what the page offers: to choose a `folder`, to look for changes (`sync`), or to see which `models` fit."""
 
-PROGRAMS = ("local-rag ", "ollama ", "pip ", "python", "chmod ", "sudo ", "apt ", "mkdir ", "mv ", "ls ", "rm ")
+PROGRAMS = (
+    "local-rag ",
+    "LOCAL_RAG_",
+    "ollama ",
+    "pip ",
+    "python",
+    "chmod ",
+    "sudo ",
+    "apt ",
+    "mkdir ",
+    "mv ",
+    "ls ",
+    "rm ",
+)
 """How a hint begins that is a command."""
 
 FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +13,11 @@ from pydantic import Field
 from local_rag.core.documents import Skipped, SyncReport
 from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
-from local_rag.diagnostics.demo import ANSWERED, DOCUMENTS
 from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
 from local_rag.runtime.dropped import delete_copies
-from local_rag.server.answers import file_id, is_table
+from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import located
 from local_rag.server.errors import ApiError, hint_view
@@ -33,11 +31,6 @@ from local_rag.text.display import home_path, is_url, plural
 
 LISTED = 100
 """Files of a report that are named."""
-
-SUGGESTED = 3
-READ_FOR_QUESTIONS = 50
-"""Documents whose headings are looked at for suggested questions."""
-LONGEST_HEADING = 60
 
 ACTIONS = (
     (NO_TEXT, "ocr"),
@@ -312,33 +305,6 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         "kept": to_plain(views(report.kept)),
         "removed_files": [safe_line(listing.label(path)) for path in report.removed[:LISTED]],
     }
-
-
-@router.get("/api/index/suggestions")
-def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str]]:
-    """A few `questions` about what is indexed, made of titles and headings."""
-    try:
-        listing = workspace.files.of(workspace.settings_of(index).index_path)
-    except IndexMissing:
-        return {"questions": []}
-    headed = listing.read(Store.headed, READ_FOR_QUESTIONS)
-    common = Counter(heading for *_, headings in headed for heading in {*headings})  # "Abstract" says little of a paper
-    named = {
-        path: (title, _heading(title, sorted(headings, key=common.__getitem__))) for path, title, headings in headed
-    }
-    asked = [
-        f"What does “{safe_line(title)}” say about “{safe_line(heading)}”?"
-        for path, (title, heading) in named.items()
-        if heading and not is_table(path)
-    ]
-    known = [ANSWERED] if str(DOCUMENTS.resolve()) in {root.path for root in listing.roots} else []
-    return {"questions": [*known, *asked][:SUGGESTED]}
-
-
-def _heading(title: str, headings: Sequence[str]) -> str:
-    """The first heading that is not the title and reads like one, "" where there is none."""
-    fitting = (each for each in headings if each != title and 4 <= len(each) <= LONGEST_HEADING and each[0].isalpha())
-    return next(fitting, "") if len(title) <= LONGEST_HEADING else ""
 
 
 @router.post("/api/index/sync")

@@ -13,7 +13,7 @@ import { ThreadList } from "./parts/thread_list.js";
 import { go, to, useRoute } from "./router.js";
 import { signedOut } from "./session.js";
 
-const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Index"]];
+const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Files"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
 const VIEWS = new Map([...PLACES, ...MORE, ["file"], ["each"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
 

@@ -104,7 +104,7 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
 
 def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
     with first_look(browser) as tab:
-        tab.follow("Index")
+        tab.follow("Files")
         for name in ("", "letters"):
             tab.press("Add a folder" if name else "Choose a folder")
             dialog = tab.page.get_by_role("dialog")
@@ -127,7 +127,7 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
         tab.page.goto(chat)
         tab.page.reload()
         tab.see("Asking: letters, 3 files")
-        tab.follow("Index")
+        tab.follow("Files")
         choice.select_option("letters")
         tab.press("Delete this index …")
         tab.press("Delete for good")

@@ -79,7 +79,7 @@ def test_the_keyboard_alone_is_enough(tab):
         reached.append(focused.get_attribute("aria-label") or focused.inner_text())
         if reached[-1] == "Skip to the content":
             break
-    wanted = ["How it came about", "Quote 1: show where it stands", "Keys", "New chat", "More", "Index", "Ask"]
+    wanted = ["How it came about", "Quote 1: show where it stands", "Keys", "New chat", "More", "Files", "Ask"]
     assert [name for name in reached if name in wanted] == wanted
     keys.press("Enter")
     tab.holds(lambda: page.evaluate("document.activeElement.id") == "main")

@@ -32,7 +32,8 @@ def citation(number=1, quote="The valve holds.", **about):
 
 
 def answer(text="The valve holds. [1]", status="grounded", **about):
-    return Answer(about.pop("question", "?"), text, status, citations=about.pop("citations", (citation(),)), **about)
+    question = about.pop("question", "?")
+    return Answer(question, text, status, citations=about.pop("citations", (citation(),)), **about)
 
 
 EVENTS = [
@@ -210,10 +211,10 @@ NEAR = citation(why="covers 1 of 3 words")
     [
         (
             {
+                "question": "What fits it?",
                 "nearest": (NEAR,),
                 "about": ("Plan", "Le\x1btter"),
                 "reason": "nothing fits",
-                "question": "Where is the valve?",
             },
             [
                 "I could not tell from your files: nothing fits.",

@@ -108,16 +108,18 @@ const PARTS = {
   disagreement: Conflict, quotes: Sources, nearest: Sources,
 };
 
+const AROUND = "Holds each quote with about 600 characters of its file before and after it";
+
 function Actions({ answer, onEdit }) {
   const [how, setHow] = useState(false);
   const { thread, turn } = answer;
-  const save = (format, label) => thread && turn && html`<${FileLink} class="button quiet small" download
-    path=${path("thread", "export", { thread, turn, format })}>${label}<//>`;
+  const save = (format, label, title) => thread && turn && html`<${FileLink} class="button quiet small" download
+    title=${title} path=${path("thread", "export", { thread, turn, format })}>${label}<//>`;
   const copied = [answer.text, ...answer.citations.map((quote) => `[${quote.number}] ${placeOf(quote)}`)].join("\n");
   return html`<div class="actions">
       <${CopyButton} text=${copied} />
       <button class="quiet small" onClick=${() => onEdit(answer.question)}>Edit the question</button>
-      ${save("md", "Markdown")}${save("html", "HTML with its quotes")}
+      ${save("md", "Markdown")}${save("html", "HTML with its quotes", AROUND)}
       ${answer.run && html`<${Feedback} run=${answer.run} />`}
       <span class="fill"></span>
       <button class="quiet small" aria-expanded=${how}

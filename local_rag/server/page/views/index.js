@@ -49,7 +49,7 @@ export default function Index({ route: { query: { index } } }) {
     follow("index/add", { ...body, ...folder }).then(() => folder.name && job.value.report && show(folder.name));
   };
   return html`<div class="page">
-    <div class="row"><h1 class="fill">Index</h1><${IndexChoice} value=${index} /></div>
+    <div class="row"><h1 class="fill">Files</h1><${IndexChoice} value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
     <${Unfinished} />
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
@@ -57,7 +57,7 @@ export default function Index({ route: { query: { index } } }) {
       <${Work} now=${now} isOther=${isOther} about=${about} index=${index} onSync=${sync}
         onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
-      ${about.roots.length > 0 && html`<h2>From where</h2>
+      ${about.roots.length > 0 && html`<h2>Folders</h2>
         <ul class="list">${about.roots.map((root) => html`
           <${Root} root=${root} onForget=${setForgetting} onSync=${sync} />`)}</ul>`}
       <${Skipped} title="Skipped" about=${about} partly=${false} onSync=${sync} />
@@ -212,7 +212,7 @@ function Files({ index, onForget }) {
     chooseFor("each", { index, files: [...chosen].map(([file_id, label]) => ({ file_id, label })) });
     go("each");
   };
-  return html`<div class="row"><h2>Files</h2>${field}</div>
+  return html`<div class="row"><h2>All files</h2>${field}</div>
     <${Paged} at="files" query=${{ index, filter, limit: AT_ONCE }}>${({ files, total, matching }, isFirst) => html`
       ${isFirst && html`<p class="row small">
         <span class="fill" role="status">
