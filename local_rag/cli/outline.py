@@ -16,7 +16,11 @@ def outline(
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Show a file as a whole: its headings with what begins below them, its tables, and what stands out in it."""
+    """Show the outline of a file.
+
+    The outline has the headings with the first sentence below each, the tables, and the commonest names, dates and
+    amounts.
+    """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
     from local_rag.terminal.console import write_result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ FILES = "files"
 """The value of `whole` for a question that asks which files hold something."""
 _BRACKETS = str.maketrans("[]", "()")
 """Square brackets of an outline, which would read as marks, become round."""
+
+_NUMBER = re.compile(r"\A(\d+)[.)] ")
+"""The number of a heading, which would begin a list of its own below the line's bullet."""
 
 
 class Said(NamedTuple):
@@ -37,7 +41,7 @@ def whole_of(question: str, deps: Deps) -> str:
 
 def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
     """Return an outline line by line, as a passage of the first part of its file."""
-    said = [line.text.translate(_BRACKETS) for line in lines]
+    said = [_NUMBER.sub(r"\1 ", line.text.translate(_BRACKETS)) for line in lines]
     places = [place for line in lines for place in line.places if place.document == 0]
     text = "\n".join(f"{'- ' if number else ''}{line} [1]" + "\n" * (number == 0) for number, line in enumerate(said))
     return Said(text, [_computed(first, "\n".join(said), places, heading="", sections=())])

@@ -78,7 +78,7 @@ def test_a_kept_turn_stays_in_its_language():
         rag.ask(DE, thread="plan")
         (turn,) = rag.history.turns("plan")
     assert turn.answer.language == "de"
-    assert "**Dazu steht nichts in den Dateien: " in chat_markdown("plan", [turn])
+    assert "**Aus den Dateien ging es nicht hervor: " in chat_markdown("plan", [turn])
 
 
 def test_a_chat_keeps_its_language_where_a_question_does_not_tell():

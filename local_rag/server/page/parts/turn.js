@@ -58,9 +58,10 @@ const Part = ({ nodes, lang, cite, isOpen }) => html`<div class="answer" lang=${
 
 // The quotes of each passage, or what came closest: the first passage, and the others on a click.
 function Sources({ kind, title = "Quotes", sources: quotes, tables = {}, ...rest }) {
+  const numbered = kind !== "nearest";
   const cards = (list) => html`<ol class="stack-tight">${list.map((card) => html`<li>
-    <${Source} quotes=${card} table=${tables[card[0].number]} numbered=${kind !== "nearest"} ...${rest} /></li>`)}</ol>`;
-  if (kind !== "nearest") {
+    <${Source} quotes=${card} table=${tables[card[0].number]} numbered=${numbered} ...${rest} /></li>`)}</ol>`;
+  if (numbered) {
     const numbers = [...new Set(quotes.map(({ number }) => number))];
     return html`<section class="stack-tight"><h3 class="small">${title}</h3>
       ${cards(numbers.map((each) => quotes.filter(({ number }) => number === each)))}</section>`;
