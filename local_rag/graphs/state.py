@@ -79,41 +79,41 @@ class State(TypedDict, total=False):
     """
 
     question: str
-    generation: str  # what is written so far, in the end the answer
-    documents: list[Document]  # the passages that it is written from
+    generation: str  # the text written so far, in the end that of the answer
+    documents: list[Document]  # the passages that the generation is written from
     turns: list[dict[str, Any]]  # the questions of the chat before this one, and their answers
-    asked: str  # the question made whole where it follows others
+    asked: str  # the question, made standalone if it follows others
     index: str  # the folder of the index that is asked
-    query: str  # what is searched for
+    query: str  # the working query
     tried: list[str]  # every query so far
-    web_queries: list[str]  # those that the web may be told; see `nodes.queries`
+    web_queries: list[str]  # the queries that may leave this machine; see `nodes.queries`
     route: Source
     complexity: Complexity
-    label: str  # what the last node decided for the edge behind it
-    why: str  # the reason of that
+    label: str  # the last node's decision for the edge behind it
+    why: str  # the reason for this decision
     decisions: Annotated[list[Graded], add]
     tries: Annotated[dict[BudgetKind, int], _highest]
     spent: Annotated[list[str], _union]  # the exhausted budgets
     usage: Annotated[Usage, add]
     path: Annotated[list[str], add]  # the nodes so far
-    answer: Answer  # what `finish` makes
+    answer: Answer  # made by `finish`
     accepted: bool  # whether the generation passed its checks, or its graph has none
     dropped: int  # numbers in the generation that named no passage and were taken out
-    removed: list[str]  # sentences of it that were taken out
+    removed: list[str]  # sentences of the generation that were taken out
     grade: Grade | None
     drafts: list[Draft]  # generations that were rejected
     candidates: list[Candidate]
     retrieved: int  # how many passages were graded last
-    rejected: list[str]  # chunk ids of those found irrelevant
-    graded: list[Document]  # those that stood in the last prompt of the retrieval grader
+    rejected: list[str]  # chunk ids of passages found irrelevant
+    graded: list[Document]  # the passages in the last prompt of the retrieval grader
     nearest: list[Document]  # all passages seen, as they were retrieved
-    prompt_order: list[str]  # chunk ids of those retrieved last, in the order in which the engine is shown them
+    prompt_order: list[str]  # chunk ids of the passages retrieved last, in the order in which the engine is shown them
     scores: dict[str, float]  # of passages by chunk id
-    action: Action  # CRAG's
+    action: Action  # CRAG's action
     thoughts: list[str]  # sentences of reasoning
-    step: str  # whether they, or the parts of an answer, go on
+    step: str  # whether the reasoning, or the parts of an answer, go on
     segment: str  # the last part of an answer; its marks count in the passages retrieved last
-    failed: str  # what the engine failed with, after something was written
+    failed: str  # the engine's error, after something was written
 
 
 class Question(TypedDict):

@@ -34,10 +34,10 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """One line that Markdown shows as it is: whatever could be markup stands behind a backslash (CommonMark, 2.4).
+    """Return one line that Markdown shows literally: all possible markup stands behind a backslash (CommonMark, 2.4).
 
-    At its beginning there are further signs that would be: of a list, or of a heading above it. GitHub makes links of
-    what looks like an address, so that is broken up, too.
+    At the beginning of a line further signs are markup: that of a list, or of a heading above it. GitHub makes links of
+    text that looks like an address, so such text is broken up, too.
     """
     return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", one_line(text)))
 
@@ -165,5 +165,5 @@ def _line(nodes: Sequence[Node], clean: Clean) -> str:
 
 
 def _ticks(code: str, least: int = 1) -> str:
-    """More backticks in a row than a code has, so that it does not end in the middle (CommonMark, 6.1)."""
+    """Return more backticks in a row than a code has, so that the code does not end in the middle (CommonMark, 6.1)."""
     return "`" * max(least, 1 + max(map(len, _TICKS.findall(code)), default=0))

@@ -90,7 +90,7 @@ def _as_date(match: re.Match[str]) -> tuple[int, int, int]:
 
 
 def _of_24_hours(match: re.Match[str]) -> str:
-    """9:40 pm as 21:40."""
+    """Convert a time to 24 hours: 9:40 pm to 21:40."""
     hour, minutes, half = match.groups()
     return f"{int(hour) % 12 + 12 * (half in 'pP')}:{minutes or '00'}"
 

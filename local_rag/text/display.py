@@ -39,7 +39,9 @@ def is_page(source: str) -> bool:
 
 
 def composed(name: str) -> str:
-    """Spell a name in Unicode's NFC, in which names are compared: some disks store "Entwürfe" with a loose umlaut."""
+    """Spell a name in Unicode's NFC, in which names are compared: some disks store the umlaut of "Entwürfe" as a
+    character of its own.
+    """
     return unicodedata.normalize("NFC", name)
 
 

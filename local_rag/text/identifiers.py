@@ -13,7 +13,7 @@ SHORTEST_ID = 5
 """The least number of characters of an identifier, without its blanks and hyphens."""
 
 _MOST_GROUPS = 12
-"""Groups of an identifier; an IBAN has nine at most."""
+"""The most groups of an identifier; an IBAN has nine at most."""
 
 _RUN = re.compile(
     r"(?<![^\W_])(?=[A-Za-z]*[\d/‐‑–-]|[+(])(?:"  # a plain word is none: that is soon seen

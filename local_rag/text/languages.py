@@ -159,7 +159,7 @@ _SHARE, _FEWEST = 0.12, 2
 
 
 def language_of(text: str) -> str:
-    """Return the code of a document's language, or "" if it is unknown or the text is none: code, tables, numbers.
+    """Return the code of a document's language, or "" if it is unknown or the text is code, a table or numbers.
 
     Function words decide, because running text is full of them.
     """

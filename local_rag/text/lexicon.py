@@ -1,7 +1,7 @@
 """List English words that carry a function: one lexicon for the whole program, data only.
 
-The words are general English, not collected from any question set. Only numbers, units, negations and small words of
-quantity have entries of other languages.
+The words are general English, not collected from any question set. Numbers, units, abbreviations, negations, contraries
+and turns have entries of other languages, too.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ SENTENCES = 3
 LEAST_WORDS = 5
 """The least number of words of a sentence about a document's content; an address or a date has fewer."""
 
-HEAD_LENGTH = 4_000
+HEAD = 4_000
 """The code points at the beginning of a document in which its head is sought."""
 
 NAMED_IN = 300
@@ -191,7 +191,7 @@ def _line(labels: str, passages: Passages) -> DocumentAnswer | None:
 def _found(pattern: re.Pattern[str], passages: Passages) -> DocumentAnswer | None:
     """Return the group `whole` of a pattern's first match in the head of a document."""
     for number, document in passages:
-        room = HEAD_LENGTH - int(document.metadata.get("start") or 0)
+        room = HEAD - int(document.metadata.get("start") or 0)
         if int(document.metadata.get("page") or 1) > 1 or room <= 0:
             continue
         if match := pattern.search(document.page_content, 0, room):
