@@ -1,1 +1,1 @@
-"""Engines: what grades, answers and rewrites. The extractive one needs no language model."""
+"""Grade, answer and rewrite: each engine does these tasks. The extractive one needs no language model."""

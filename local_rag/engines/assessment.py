@@ -1,7 +1,7 @@
-"""The assessment of an answer: what the evaluator reads in its passages and what code sees, as one probability.
+"""Assess an answer: combine the evaluator's reading of its passages and evidence found by code into one probability.
 
-Every engine is assessed here, whether it quotes or writes; a language model's own grades know little of what is true
-(docs/measurements.md).
+Every engine's answers are assessed here, whether it quotes or writes; a language model's own grades say little about
+the truth of an answer (docs/measurements.md).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.readings import Reading, probability
-from local_rag.engines.evaluator.verdicts import SHORTEST
+from local_rag.engines.evaluator.verdicts import LONGEST_SPAN
 from local_rag.engines.extractive.quotes import is_row, line_at
 from local_rag.text.answer_values import RankedSpan, place_of, ranked, same, value_of, values_in
 from local_rag.text.display import joined, shorten
@@ -27,24 +27,26 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 SURE = 0.8
-"""Probability from which an answer is sure: .9 of these are right (docs/measurements.md)."""
+"""The probability from which an answer is sure: 90 % of these are right (docs/measurements.md)."""
 SHOWN = 0.4
-"""Probability below which an answer is none; between the two it is probable from .5 on, else in doubt."""
+"""The probability below which an answer is not shown; below SURE it is probable from .5 on, else in doubt."""
 FLOOR = -5.0
-"""Log odds of an answer whose short answer the evaluator does not find."""
-BEHIND = 6.0
-"""The most that a short answer counts as behind the best, in log odds."""
-FEW = 0.5
-"""Share of a question below which little of it stands beside an answer."""
+"""The log odds of an answer in which the evaluator finds no short answer."""
+MOST_BEHIND = 6.0
+"""The largest distance between a short answer and the best one that is counted, in log odds."""
+LITTLE = 0.5
+"""The share of a question below which too little of it stands beside an answer."""
 
 BIAS = 0.36
 WEIGHTS = (0.74, 0.56, 0.68, -0.87, -1.12, 1.01, 1.6)
-"""Weights of `Evidence`, and of what a text says of the kind that is asked for: a logistic regression on what the
-extractive engine and a model of 1.5 billion parameters answered to questions about files of several kinds, half of them
-without an answer there, and to SQuAD v2 dev. docs/measurements.md says how well it does on others."""
+"""The weights of `Evidence`: a logistic regression, with those of the kind below, on answers of the extractive engine
+and a model of 1.5 billion parameters to questions about files of several kinds, half of them without an answer there,
+and to SQuAD v2 dev. docs/measurements.md tells how well it does on other questions.
+"""
 OTHER_KIND, OF_KIND = -2.48, -0.68
-"""The weights of a text that lacks what is asked for (a time, an amount, a name), and of one that holds it; 0 where the
-question does not say."""
+"""The weights of a text that lacks the kind of thing that is asked for (a time, an amount, a name), and of one that
+holds it; 0 if the question names no kind.
+"""
 
 _WHEN = re.compile(
     r"^(?!.*\b(?:what|which|who|whom|whose|how|where|why)\b.*\bwhen\b).*\bwhen\b"
@@ -72,13 +74,13 @@ _CURRENCY = re.compile(
 
 
 class Evidence(NamedTuple):
-    """What speaks for an answer, beside its kind.
+    """Hold the evidence for an answer, beside its kind.
 
-    `agreement`: log odds of the best short answer that the text holds, `FLOOR` where it holds none; `behind`: how far
-    that is behind the best of all passages; `line`: share of the question's weight that the sentence or row of that
-    short answer holds with its header; `lacks`: share of the question's names and numbers that these lack, `apart` that
-    its passage lacks with its header; `attribute`: as `line`, of what is asked about these names; `words`: 1 where the
-    text is a line that holds nearly all of the question.
+    `agreement`: the log odds of the best short answer that the text holds, `FLOOR` if it holds none; `behind`: its
+    distance from the best short answer of all passages; `line`: the share of the question's weight in the sentence or
+    row of that short answer with its header; `lacks`: the share of the question's names and numbers that are missing
+    there, `apart`: that are missing in its whole passage with its header; `attribute`: as `line`, without the names of
+    the question; `words`: 1 if the text is a line that holds nearly all of the question.
     """
 
     agreement: float
@@ -91,7 +93,7 @@ class Evidence(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """The probability in [0, 1] that a text answers a question, and why it is no higher."""
+    """Hold the probability in [0, 1] that a text answers a question, and why it is not higher."""
 
     probability: float
     why: str
@@ -122,7 +124,7 @@ def assess(
     absent, apart = lacking(asked, around), lacking(asked, passage)
     evidence = Evidence(
         agreement,
-        min(BEHIND, max(0.0, best - agreement)),
+        min(MOST_BEHIND, max(0.0, best - agreement)),
         coverage(weights, around),
         len(absent) / max(1, len(asked)),
         len(apart) / max(1, len(asked)),
@@ -136,28 +138,30 @@ def assess(
 
 
 def _why(evidence: Evidence, kind: bool | None, held: RankedSpan | None, absent: Sequence[str]) -> str:
-    """What speaks most against an answer, in words."""
+    """Return the strongest evidence against an answer, in words."""
     if absent:
         return f"what stands beside it does not mention {joined(map(repr, absent), 'or')}"
     if kind is False:
         return "it does not say what kind of thing is asked for"
     if held is None:
         return "the evaluator finds no answer in it"
-    found = f"{shorten(held.span.text, SHORTEST)!r} may be the answer"
+    found = f"{shorten(held.span.text, LONGEST_SPAN)!r} may be the answer"
     if evidence.behind > 0:
         return f"{found}, but another passage seems to answer better"
-    return f"{found}, but little of the question stands beside it" if evidence.attribute < FEW else found
+    return f"{found}, but little of the question stands beside it" if evidence.attribute < LITTLE else found
 
 
 def _attribute(question: str, weights: dict[str, float], around: str) -> float:
-    """The share of what a question asks about its names, by weight, that a text holds; 1 where it is all names."""
+    """Return the share of the question's words other than names that a text holds, by weight; 1 if it
+    has only names.
+    """
     of_names = set(content_stems(" ".join(named(question))))
     asked = {stem: weight for stem, weight in weights.items() if stem not in of_names}
     return coverage(asked, around) if asked else 1.0
 
 
 def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
-    """Whether a text holds a short answer: by its words, by its value, or all its telling words."""
+    """Return whether a text holds a short answer: its words, its value, or all of its content words and numbers."""
     span = answer.span
     if place_of(span, passage, text):
         return True
@@ -169,7 +173,7 @@ def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
 
 
 def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str]:
-    """The sentence or row of a short answer with its header, and its passage with its header."""
+    """Return the sentence or row of a short answer with its header, and its passage with its header."""
     document = documents[answer.passage]
     text, start = document.page_content, answer.span.start
     line = line_at(text, start)
@@ -180,14 +184,14 @@ def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str
 
 
 def _nearest(plain: str, documents: Sequence[Document]) -> tuple[str, str]:
-    """The text itself with the header of the passage that holds most of its words, and that passage."""
+    """Return the text with the header of the passage that holds most of its words, and that passage with its header."""
     stems = set(content_stems(plain))
     best = max(documents, key=lambda document: len(stems & set(content_stems(document.page_content))))
     return f"{head(best)} {plain}", f"{head(best)} {best.page_content}"
 
 
 def is_of_kind(question: str, text: str) -> bool | None:
-    """Whether a text holds the kind of thing that a question asks for; None where its words do not say a kind."""
+    """Return whether a text holds the kind of thing that a question asks for; None if the question names no kind."""
     folded, plain = fold(question), fold(text)
     new_numbers = bool(numbers(text) - numbers(question)) or not set(NUMBER_WORDS).isdisjoint(words(plain))
     if _HOW_MUCH.search(folded) and _MONEY.search(folded):

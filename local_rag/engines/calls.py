@@ -1,7 +1,8 @@
-"""Calls to chat models of LangChain, Ollama's among them: each is read on a thread of its own and can be stopped.
+"""Call chat models of LangChain, Ollama's among them; each call is read on its own thread and can be stopped.
 
-A client blocks while a model is loaded and a prompt is read. So whoever asked waits with an eye on the clock and on
-Ctrl-C. The thread works in a copy of the caller's context, where LangChain finds the callbacks of the calling program.
+A client blocks while a model is loaded and a prompt is read, so the caller's thread only waits and checks the clock and
+Ctrl-C. The reading thread works in a copy of the caller's context, in which LangChain finds the callbacks of the
+calling program.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 POLL = 0.05
-"""Seconds between two looks at the stop button while nothing arrives."""
+"""Seconds between two checks for a stop while nothing arrives."""
 
 CLOSED = "the engine was closed while it was asked"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 is the fixed seed at
-    temperature 0, others are further tries at temperature 0.7. `role`, `retry` and `prompt` are those of `Call`.
+    """Hold one prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 has the fixed seed
+    at temperature 0, other variants are further tries at temperature 0.7. `role`, `retry` and `prompt` are as in
+    `Call`.
     """
 
     role: str
@@ -54,7 +56,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, without thoughts, of so many tokens. `cut`: it reached its cap or the end of the window."""
+    """Hold a reply without thoughts, and its number of tokens. `cut`: it reached its cap or the end of the window."""
 
     text: str
     cut: bool
@@ -62,23 +64,25 @@ class Reply:
 
 
 class BrokenOff(EngineError):
-    """A reply that did not end as it should; the same call may work the next time."""
+    """Report a reply that did not end as it should; the same call may work the next time."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, hint="ask again; if it happens often, try another model: local-rag models")
 
 
 class ChatCalls(ABC):
-    """The calls of one engine, one at a time: a server would queue them, and waiting there looks like a stall."""
+    """Make the calls of one engine, one at a time: a server would queue them, and waiting there looks
+    like a failure.
+    """
 
     patience = float("inf")
-    """Seconds of silence in the middle of a reply that are no failure."""
+    """Seconds of silence in the middle of a reply that count as no failure."""
 
     loads_ahead = False
-    """Whether a model is being loaded ahead of the question, whose clock then stands still."""
+    """Whether a model is being loaded before it is needed; the question's clock stands still meanwhile."""
 
     at_silence = "ollama ps shows whether it still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time"
-    """What to do where a reply stops."""
+    """The hint for a reply that stops arriving."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
@@ -87,28 +91,30 @@ class ChatCalls(ABC):
 
     @abstractmethod
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
-        """The reply as LangChain streams it."""
+        """Yield the reply as LangChain streams it."""
 
     @abstractmethod
     def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
-        """Whether a reply was cut; `about` is its response metadata. Raises PromptTooLong, BrokenOff, EngineError."""
+        """Return whether a reply was cut; `about` is its response metadata. Raises PromptTooLong, BrokenOff,
+        EngineError.
+        """
 
     @abstractmethod
     def error_of(self, request: ChatRequest, error: Exception) -> Exception:
-        """What a failure of the client means: PromptTooLong, BrokenOff or an EngineError with what to do."""
+        """Convert a failure of the client to PromptTooLong, BrokenOff or an EngineError with what to do."""
 
     def first_patience(self, request: ChatRequest) -> float:
-        """Seconds that the first bit of a reply may take."""
+        """Return the seconds that the first part of a reply may take."""
         return self.patience
 
     def close(self) -> None:
-        """Abort every call, also those that wait for their turn; no further one begins."""
+        """Abort every call, also those that wait for their turn; no further call begins."""
         self._closed = True
         for connection in list(self._connections):
             connection.abort()
 
     def ask(self, request: ChatRequest, log: list[Call]) -> Reply:
-        """The whole reply; see `stream`."""
+        """Return the whole reply; see `stream`."""
         stream = self.stream(request, log)
         while True:
             try:
@@ -118,9 +124,10 @@ class ChatCalls(ABC):
                 return reply
 
     def stream(self, request: ChatRequest, log: list[Call]) -> Generator[str | None, None, Reply]:
-        """The reply bit by bit, and as a whole at its end; None where it begins anew. Closing it aborts the call.
+        """Yield the reply part by part and return it whole at its end; yield None if it begins again. Closing aborts
+        the call.
 
-        What it cost goes into the log. Raises PromptTooLong, BrokenOff, EngineError, Stopped.
+        Its cost is added to the log. Raises PromptTooLong, BrokenOff, EngineError, Stopped.
         """
         cancel.check()
         started, whole, given = time.perf_counter(), None, ""
@@ -146,7 +153,9 @@ class ChatCalls(ABC):
         return Reply(given.strip(), cut, call.output_tokens)
 
     def _arriving(self, request: ChatRequest) -> Generator[AIMessage, None, None]:
-        """What the reading thread sends, until its end; silence beyond what the prompt explains is an error."""
+        """Yield the messages of the reading thread until its end; raise an error after a longer silence than the prompt
+        explains.
+        """
         connection, out = Connection(), queue.SimpleQueue[Any]()
         reading = partial(contextvars.copy_context().run, self._read, request, connection, out)
         threading.Thread(target=reading, name="local-rag-call", daemon=True).start()
@@ -176,7 +185,9 @@ class ChatCalls(ABC):
             connection.abort()
 
     def _read(self, request: ChatRequest, connection: Connection, out: queue.SimpleQueue[Any]) -> None:
-        """The thread that reads: its turn has come with None, then come the chunks, then StopIteration or an error."""
+        """Read a reply on its own thread: send None when its turn has come, then the chunks, then StopIteration or an
+        error.
+        """
         from langsmith import tracing_context
 
         about = {"prompt": request.prompt, "retry": request.retry}
@@ -195,7 +206,7 @@ class ChatCalls(ABC):
 
     @contextmanager
     def turn(self, connection: Connection) -> Iterator[bool]:
-        """Wait for the turn of a call, which goes over this connection: whether it came before the call was aborted."""
+        """Wait for the turn of a call over this connection; yield whether it came before the call was aborted."""
         self._connections.add(connection)
         come = False
         try:
@@ -222,14 +233,14 @@ class ChatCalls(ABC):
 
 
 LOADED = 0.25
-"""Seconds of `load_duration` from which a model was loaded for a call.
+"""The seconds of `load_duration` from which a model counts as loaded for a call.
 
-Recorded for a model of 7 MB: 0.02 at most where it was in memory, 0.26 and more where it was not.
+Recorded for a model of 7 MB: 0.02 at most when it was in memory, 0.26 and more when it was not.
 """
 
 
 def call_of(request: ChatRequest, message: AIMessage | None, seconds: float) -> Call:
-    """The figures of a call, as LangChain's message has them; Ollama adds what it measured (nanoseconds)."""
+    """Return the figures of a call from LangChain's message; Ollama adds its measured durations (nanoseconds)."""
     used: Mapping[str, Any] = (message.usage_metadata if message is not None else None) or {}
     about = message.response_metadata if message is not None else {}
     load, read, wrote = (
@@ -251,7 +262,7 @@ def call_of(request: ChatRequest, message: AIMessage | None, seconds: float) -> 
 
 
 def text_of(message: AIMessage) -> str:
-    """The text of a reply, or of its beginning; of a call to a tool its arguments."""
+    """Return the text of a reply, or of its beginning; for a tool call its arguments."""
     if calls := [*message.tool_calls, *message.invalid_tool_calls]:
         arguments = calls[0]["args"]
         return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
@@ -262,7 +273,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 
 
 def without_thoughts(text: str) -> str:
-    """A reply, or its beginning, without the thoughts that a template leaves in it; some lose the opening mark."""
+    """Remove the thoughts that a template leaves in a reply or its beginning; some templates lose the opening mark."""
     before, closed, rest = text.partition(_CLOSE)
     start = before.lstrip()
     if closed and (start.startswith(_OPEN) or _OPEN not in before):

@@ -1,4 +1,4 @@
-"""An engine of any chat model of LangChain, with the prompts and the strict replies of the Ollama engine."""
+"""Make an engine of any chat model of LangChain, with the prompts and the strict replies of the Ollama engine."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from local_rag.engines.language_model.prompt_texts import PromptTexts
 
 WINDOW = 8_192
-"""Tokens of a prompt with its reply, where neither the caller nor the model says how many there may be."""
+"""The tokens of a prompt with its reply, if neither the caller nor the model says how many are allowed."""
 
 THOUGHTS = 2_048
-"""Bits of a reply that a model may spend on thoughts before it answers."""
+"""The streamed parts of a reply that a model may spend on thoughts before it answers."""
 
 Options = dict[str, Any]
 METHODS: tuple[Options | None, ...] = ({}, {"method": "function_calling"}, {"method": "json_mode"}, None)
-"""How a model is told to reply in JSON: options of `with_structured_output`; None: by the prompt alone."""
+"""The ways to make a model reply in JSON: options of `with_structured_output`; None for the prompt alone."""
 
 REFUSED = (400, 404, 422)
-"""HTTP statuses of a server that does not know a way to ask for JSON."""
+"""The HTTP statuses of a server that does not support a way to ask for JSON."""
 
 
 def from_chat_model(
@@ -48,16 +48,16 @@ def from_chat_model(
     explain: bool = False,
     grading: Grading = "auto",
 ) -> ChatModelEngine:
-    """An engine for `Rag.open(engine=…)` of a chat model of LangChain.
+    """Make an engine for `Rag.open(engine=…)` of a chat model of LangChain.
 
     Verdicts are asked for by `with_structured_output`, else in JSON mode, else by the prompt alone; each is validated
     strictly, asked for once more with the error quoted, and then `unparsed`, as with Ollama. Whether the model runs on
     this machine cannot be known here: it is sent the questions and the passages, wherever it is. Give it temperature 0.
 
-    `window` is how many tokens a prompt and its reply may have, by default what the model's profile says, else 8,192.
-    `version` changes when the weights do; without it no calibrated threshold is stored for this engine. `explain` asks
-    the graders for reasons. `grading` is what `ollama.grading` is to Ollama: with "auto" the trained evaluator of the
-    Rag grades passages and answers. Raises UsageError for what is no chat model.
+    `window` is how many tokens a prompt and its reply may have, by default as in the model's profile, else 8,192.
+    `version` must change with the weights; without it no calibrated threshold is stored for this engine. `explain` asks
+    the graders for reasons. `grading` has the values of `ollama.grading`: with "auto" the trained evaluator of the Rag
+    grades passages and answers. Raises UsageError for an object that is not a chat model.
     """
     from langchain_core.language_models import BaseChatModel
 
@@ -71,7 +71,7 @@ def from_chat_model(
 
 
 class ChatModelEngine(LanguageModelEngine):
-    """An engine on one chat model. Serves several threads; their calls take turns. See `from_chat_model`."""
+    """Answer with one chat model; several threads may use it, and their calls take turns. See `from_chat_model`."""
 
     def __init__(self, model: BaseChatModel, window: int, version: str, *, explain: bool, grading: Grading) -> None:
         self._model, self._version, self._wanted = model, version, grading
@@ -82,7 +82,9 @@ class ChatModelEngine(LanguageModelEngine):
     def opened_with(
         self, texts: PromptTexts, evaluator: Evaluator | None = None, assessor: ExtractiveEngine | None = None
     ) -> ChatModelEngine:
-        """The same model, told these texts, beside this evaluator: both engines make the same calls, in turn."""
+        """Return an engine with the same model, with these prompt texts and this evaluator; both engines share the
+        calls, which take turns.
+        """
         engine = copy(self)
         engine.prompts, engine._evaluator, engine._assessor = Prompts(texts), evaluator, assessor
         engine.grading = self._wanted if assessor or self._wanted != "auto" else "packed"
@@ -101,7 +103,7 @@ class ChatModelEngine(LanguageModelEngine):
 
     @property
     def fingerprint(self) -> str:
-        """The model, its parameters, the version that the caller gave, which prompts it gets, how it is asked, and the
+        """The model, its parameters, the version that the caller gave, its prompts, the way of grading, and the
         evaluator.
         """
         known = dict(self._model._identifying_params)
@@ -111,17 +113,17 @@ class ChatModelEngine(LanguageModelEngine):
         return f"langchain {self.prompts.version}; {model} {digest}; {self.how_graded}"
 
     def prepare(self) -> None:
-        """Nothing: how a model of LangChain is loaded is not known."""
+        """Do nothing: the way to load a model of LangChain is not known."""
 
 
 class ChatModelCalls(ChatCalls):
-    """All calls to one chat model: one in this process is rarely made for several at once."""
+    """Make all calls to one chat model, one at a time: a model in this process can rarely serve several."""
 
     def __init__(self, model: BaseChatModel, name: str) -> None:
         super().__init__()
         self._model, self._name = model, name
         self._method = 0
-        """Which of `METHODS` the model knows, as far as it has been asked."""
+        """The index of the first of `METHODS` that the model has not refused."""
 
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         if request.schema is None:
@@ -143,7 +145,9 @@ class ChatModelCalls(ChatCalls):
                     failed = self._method
 
     def _streamed(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
-        """A bit is one token or more, and how many there may be cannot be told every model: the rest is cut off."""
+        """Yield the reply in parts and cut it at the most tokens: a part is at least one token, and not every model
+        takes a limit.
+        """
         from langchain_core.messages import AIMessageChunk
 
         for number, chunk in enumerate(self._model.stream(list(request.messages), config)):
@@ -170,7 +174,7 @@ class ChatModelCalls(ChatCalls):
 
 
 def _refuses_method(error: Exception) -> bool:
-    """Whether an error says that a way to ask for JSON is not known; a server says so with a 4xx status."""
+    """Return whether an error says that a way to ask for JSON is not supported; a server says so with a 4xx status."""
     from langchain_core.exceptions import ContextOverflowError
 
     if isinstance(error, ContextOverflowError):
@@ -180,9 +184,10 @@ def _refuses_method(error: Exception) -> bool:
 
 
 def _bound(model: BaseChatModel, method: Options | None, schema: Options) -> Runnable[Any, Any]:
-    """The model, told to reply in JSON. Raises NotImplementedError where it cannot be told so in this way.
+    """Return the model set to reply in JSON. Raises NotImplementedError if it does not support this way.
 
-    The first step of what `with_structured_output` makes is the model; the second parses, which is done strictly here.
+    The first step of the result of `with_structured_output` is the model; the second one parses, which is done strictly
+    here.
     """
     if method is None:
         return model
@@ -195,6 +200,6 @@ def _bound(model: BaseChatModel, method: Options | None, schema: Options) -> Run
 
 
 def _name(model: BaseChatModel) -> str:
-    """The model as its provider calls it, else its class, on one line."""
+    """Return the provider's name of the model, else its class, on one line."""
     named = next((value for name in ("model_name", "model", "model_id") if (value := getattr(model, name, None))), None)
     return " ".join(str(named or type(model).__name__).split())

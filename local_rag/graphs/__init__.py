@@ -1,4 +1,4 @@
-"""The graphs by name. Each builder returns a fresh, uncompiled StateGraph that reads as its diagram."""
+"""Build the graphs by name. Each builder returns a fresh, uncompiled StateGraph that reads as its diagram."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ GRAPHS: dict[str, Callable[[Options], Graph]] = {
 def compiled(
     name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> LocalGraph:
-    """The graph of that name, ready to run."""
+    """Return the graph of that name, ready to run."""
     return GRAPHS[name](options).compile(checkpointer, name=name)

@@ -1,4 +1,6 @@
-"""Adaptive RAG (arXiv 2403.14403 for the idea, the LangGraph tutorial for the graph): a router before Self-RAG."""
+"""Build Adaptive RAG (arXiv 2403.14403 for the idea, the LangGraph tutorial for the graph): a router
+before Self-RAG.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ Edges = dict[Hashable, str]
 
 
 def adaptive(options: Options = TUTORIAL) -> Graph:
-    """Adaptive RAG: choose between your files, the web and no retrieval, then go on as Self-RAG does.
+    """Build Adaptive RAG: choose between the files, the web and no retrieval, then go on as Self-RAG does.
 
-    A source that gives nothing is followed by the other one, once.
+    If one source gives nothing, the other one is tried, once.
     """
     to_the_web: Edges = {} if options.rewrite_first else {"web_search": "web_search"}
     to_a_rewrite: Edges = {} if options.rewrite_first else {"transform_query": "transform_query"}
@@ -66,7 +68,7 @@ def adaptive(options: Options = TUTORIAL) -> Graph:
 
 
 def _routes(graph: Graph, options: Options) -> None:
-    """From the router to a source; to the files in one step, in several, or in either."""
+    """Add the edges from the router to a source; to the files in one step, in several, or in either."""
     routes: Edges = {"web_search": "web_search", "direct": "llm_fallback"}
     if options.complexity != "multi":
         routes["vectorstore"] = "retrieve"
@@ -78,7 +80,7 @@ def _routes(graph: Graph, options: Options) -> None:
 
 
 def _several_steps(graph: Graph) -> str:
-    """Retrieve and reason in turn, then write; the first node."""
+    """Add the loop of retrieving and reasoning before the generator; return its first node."""
     graph.add_node(retrieve_step)
     graph.add_node(reason)
     graph.add_conditional_edges("retrieve_step", label, {"new": "reason", "nothing new": "generate"})

@@ -1,6 +1,6 @@
-"""Files that disagree: what an answer says of them once it is chosen, with any engine and in any graph.
+"""Report files that disagree about a chosen answer, with any engine and in any graph.
 
-The evaluator decides, on the passages kept for the answer; what a language model wrote of them does not matter.
+The evaluator decides by the passages kept for the answer, whatever a language model wrote from them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from local_rag.text import citations
 from local_rag.text.disagreement import Side, disagreeing
 from local_rag.text.display import home_path, shorten
 
-LONGEST = 60
-"""Characters of an answer in a verdict."""
+LONGEST_POSITION = 60
+"""The most characters of an answer in a verdict."""
 
 
 def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[list[Side], list[Note]]:
-    """What the files of an answer state against each other, the newest side first, and why that is not known."""
+    """Return the contradicting statements of an answer's files, the newest side first, or a note on why they are
+    unknown.
+    """
     if deps.evaluator is None:
         return [], []
     try:
@@ -43,7 +45,7 @@ def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[
 
 
 def quotes_of(sides: Sequence[Side], written: citations.Checked, documents: Sequence[Document]) -> citations.Checked:
-    """The quotes of all sides in place of a text that is nothing but quotes; any other stays as it was written."""
+    """Replace a text that consists of quotes alone by the quotes of all sides; return any other text as it is."""
     if written.uncited or not all(citation.located == "exact" for citation in written.citations):
         return written
     text = "\n".join(f"{' '.join(side[0].sentence.split())} [{side[0].number + 1}]" for side in sides)
@@ -54,7 +56,9 @@ def quotes_of(sides: Sequence[Side], written: citations.Checked, documents: Sequ
 def conflicts_of(
     sides: Sequence[Side], documents: Sequence[Document]
 ) -> tuple[tuple[Conflict, ...], tuple[Graded, ...]]:
-    """What the sides say, with the numbers of these documents, and the verdict on them; nothing without sides."""
+    """Return the conflict of the sides, numbered by these documents, and the verdict on it; both empty
+    without sides.
+    """
     if not sides:
         return (), ()
     places = {id(document): number for number, document in enumerate(documents, start=1)}
@@ -63,13 +67,13 @@ def conflicts_of(
         date, dated = _dated(side[0].passage)
         quoted = (citations.quotation(places[id(each.passage)], each.passage, each.quote) for each in side)
         positions.append(Position(side[0].text, date, tuple(quoted), dated))
-    told = [f'"{shorten(each.text, LONGEST)}" in {home_path(each.citations[0].source)}' for each in positions]
+    told = [f'"{shorten(each.text, LONGEST_POSITION)}" in {home_path(each.citations[0].source)}' for each in positions]
     verdict = Graded("conflict", "disagree", "; ".join(told), source=positions[0].citations[0].source)
     return (Conflict(tuple(positions)),), (verdict,)
 
 
 def _dated(document: Document) -> tuple[str, Literal["document", "file", ""]]:
-    """The date that a document bears, or when its file was last changed."""
+    """Return the date of a document, or the time when its file was last changed, and which of the two it is."""
     if date := str(document.metadata.get("date") or ""):
         return date, "document"
     changed = str(document.metadata.get("modified") or "")

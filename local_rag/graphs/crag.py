@@ -1,4 +1,4 @@
-"""Corrective RAG (arXiv 2401.15884): three actions on what was retrieved, and no loop."""
+"""Build Corrective RAG (arXiv 2401.15884): three actions on the retrieved documents, and no loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from local_rag.graphs.state import CragResult, CragState
 
 
 def crag(options: Options = TUTORIAL) -> Graph:
-    """Corrective RAG: when a retrieved document is irrelevant, correct with the web (where that is on)."""
+    """Build Corrective RAG: if a retrieved document is irrelevant, search the web too (if it is on)."""
     retrieving = (retrieve, grade_documents, discard_documents, transform_query("web"), web_search_node)
     writing = (refine_documents, generator(checked=True), generation_grader(checked_once), give_up)
     graph = Graph(*retrieving, *writing, state=CragState, result=CragResult)

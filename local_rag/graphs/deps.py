@@ -1,4 +1,4 @@
-"""What a graph is wired with (Options) and works with (Deps), and what bounds it."""
+"""Define the wiring of a graph (Options), the parts that it works with (Deps), and its limits."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from local_rag.graphs.state import State, standalone_of
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
 
 TIME = "time"
-"""The clock among the exhausted budgets of `spent`."""
+"""The name of the clock among the exhausted budgets of `spent`."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Which of the papers' parts a graph is wired with; what only nodes look at is in Deps."""
+    """Hold which of the papers' parts a graph is wired with; options for nodes alone are in Deps."""
 
     separate: bool = False
     candidates: bool = False
@@ -36,7 +36,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Values) -> Options:
-        """What the settings ask for."""
+        """Return the options that the settings ask for."""
         return cls(
             separate=values.self_rag.final_grade == "separate",
             candidates=values.self_rag.candidates > 1,
@@ -48,15 +48,17 @@ class Options:
 
 
 TUTORIAL = Options()
-"""The tutorials' wiring, with none of the papers' further parts."""
+"""The tutorials' wiring, without the papers' further parts."""
 
 Consent = Callable[[WebQuery], bool] | Literal["always", "never", "interrupt"]
-"""Whether the words of a web query may leave: a function says so of each, right before it is sent, or all may, or none.
-"interrupt" asks whoever resumes the graph, which is interrupted; one that cannot be resumed sends nothing."""
+"""The consent to web queries. A function is called for each query right before it is sent; "always" and "never" hold
+for all. "interrupt" interrupts the graph and asks the caller that resumes it; a graph that cannot be resumed sends
+nothing.
+"""
 
 
 class Kept(Protocol):
-    """What is kept of files until these change: a value by name and file, as it was `made`: of what, by which model."""
+    """Keep values of files until the files change, by name and file; `made` names the content and the model."""
 
     def get(self, name: str, source: str, made: str) -> str: ...
 
@@ -65,17 +67,16 @@ class Kept(Protocol):
 
 @dataclass(frozen=True)
 class Deps:
-    """The parts a question is answered with. `within` narrows retrieval; `cancel` has the clock, and the memory.
+    """Hold the parts that answer a question. `within` narrows retrieval; `cancel` has the clock, and the memory.
 
-    `may_search` is the consent to a web query, which `nodes.web_search` alone reads.
-    `self_rag`, `crag`, `adaptive` and `answer` are those sections of the settings, `thresholds` as calibrated or set;
-    `strict` takes sentences without support out of an answer.
-    `folders` is where the index lies, empty where that is not known, and the further ones that are asked as one with
-    it; `kept_from_web` says of such a folder whether questions about it never go to the web. `drafts`: messages of a
-    stream are also those drafts that may be rejected. `kept` has summaries that were made before, None where nothing
-    is kept. `evaluator` reads passages, `reranker` orders them, None where there is none. `turns` are those before the
-    question where no checkpoint keeps them, as `nodes.finish` makes them. `graph` and `thread` are the names that the
-    answer says it is from; it counts its seconds from when the Deps are made.
+    `may_search` is the consent to a web query, which `nodes.web_search` alone reads. `self_rag`, `crag`, `adaptive` and
+    `answer` are those sections of the settings, `thresholds` as calibrated or set; `strict` removes sentences without
+    support from an answer. `folders` are the folder of the index, empty if it is not known, and those of further
+    indexes that are asked together with it; `kept_from_web` returns whether questions to such a folder must never go to
+    the web. With `drafts` a stream of messages includes drafts that may be rejected. `kept` has earlier summaries, or
+    is None if nothing is kept. `evaluator` reads passages, `reranker` orders them; each may be None. `turns` are those
+    before the question if no checkpoint keeps them, as `nodes.finish` makes them. `graph` and `thread` are the names
+    that the answer reports; its seconds count from the creation of the Deps.
     """
 
     index: Corpus
@@ -110,7 +111,7 @@ class Deps:
         return self.web.fallback_corpus
 
     def limit(self, kind: BudgetKind) -> int:
-        """The budget of a kind: one search of the web; none where it is off, or kept from this index.
+        """Return the budget of a kind; for the web it is one search, or none if the web is off or kept from this index.
 
         A fallback corpus in its place is searched once, too, also for an index that is kept from the web.
         """
@@ -120,13 +121,13 @@ class Deps:
         return int(getattr(self.limits, kind))
 
     def exhausted(self, tries: Mapping[BudgetKind, int]) -> list[str]:
-        """The budgets that are used up, the clock among them."""
+        """Return the budgets that are used up, the clock among them."""
         used: list[str] = [kind for kind in get_args(BudgetKind) if tries.get(kind, 0) >= self.limit(kind)]
         return [*used, TIME] if self.cancel.expired else used
 
 
 def deps_of(runtime: Runtime[Deps]) -> Deps:
-    """The Deps of this run. Raises UsageError where LangGraph was given none, or something else."""
+    """Return the Deps of this run. Raises UsageError if LangGraph was given none, or another object."""
     context: object = runtime.context
     if not isinstance(context, Deps):
         given = "none" if context is None else type(context).__name__
@@ -138,7 +139,7 @@ def deps_of(runtime: Runtime[Deps]) -> Deps:
 
 
 def recursion_limit(limits: Limits) -> int:
-    """A backstop above the longest path that the budgets allow.
+    """Return a limit on the nodes of a run, above the longest path that the budgets allow.
 
     Each rewrite, each generation and the web search is followed by at most seven other nodes before the next one, each
     step of reasoning by one, each part of an answer by four.
@@ -147,19 +148,21 @@ def recursion_limit(limits: Limits) -> int:
 
 
 def texts_of(state: State, deps: Deps) -> AnswerTexts:
-    """The program's own sentences, in the language that is set, or that of the question, or of the chat before it."""
+    """Return the program's own sentences in the language that is set, else in that of the question or of the chat
+    before it.
+    """
     return texts_for(deps.answer.language, standalone_of(state), _language_before(state))
 
 
 def shape_of(state: State, deps: Deps) -> Shape:
-    """What an engine is asked for."""
+    """Return the shape of answer that an engine is asked for."""
     answer, question = deps.answer, standalone_of(state)
     language = asked_language(answer.language, question, _language_before(state))
     return Shape(answer.sentences, answer.style, language, texts_of(state, deps).refusal)
 
 
 def _language_before(state: State) -> str:
-    """The language of the last answer of the chat; empty for English, because other languages fall back to it."""
+    """Return the language of the chat's last answer; empty for English, because other languages fall back to it."""
     turns = state.get("turns") or [{}]
     language = str(turns[-1].get("language", ""))
     return language if language != ENGLISH.code else ""

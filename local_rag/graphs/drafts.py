@@ -1,4 +1,6 @@
-"""Grades of drafts: combined, lowered by a threshold, without sentences that have no support; and the best draft."""
+"""Handle grades of drafts: combine them, lower them by a threshold, remove unsupported sentences, and choose the best
+draft.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,20 @@ from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.marks import claims
 
 NOT_ENOUGH = 2
-"""The most that an answer is worth whose score is below the threshold: it is not shown, not even as doubtful."""
+"""The most usefulness of an answer whose score is below the threshold: it is not shown, not even as doubtful."""
 
 
 UNSUPPORTED: tuple[Support, ...] = ("no", "unparsed")
-"""The sentences that go where only what is supported may stay."""
+"""The support of sentences that are removed if only supported ones may stay."""
 
 
 def below(grade: Grade, threshold: float | None) -> bool:
-    """Whether an answer is not good enough to be given: its score is known and below the threshold that is set."""
+    """Return whether an answer's known score is below the threshold that is set."""
     return threshold is not None and grade.score is not None and grade.score < threshold
 
 
 def lowered(grade: Grade, threshold: float | None) -> Grade:
-    """The grade, lowered where its score is below the threshold for answers."""
+    """Lower the usefulness of a grade whose score is below the threshold for answers."""
     if not below(grade, threshold) or not grade.usefulness:
         return grade
     why = "; ".join(filter(None, (grade.why, f"score {grade.score:.2f}, threshold {threshold:.2f}")))
@@ -35,12 +37,14 @@ def lowered(grade: Grade, threshold: float | None) -> Grade:
 
 
 def unchecked(grade: Grade) -> bool:
-    """Whether sentences could not be checked, and writing again would not help: what was checked is supported."""
+    """Return whether sentences could not be checked and writing again would not help, because all checked ones are
+    supported.
+    """
     return "unparsed" in grade.sentences and set(grade.sentences) <= {"unparsed", "fully"}
 
 
 def combined(support: Grade, usefulness: Grade) -> Grade:
-    """One grade of two verdicts that were asked for separately; unparsed where the second could not be read."""
+    """Combine two verdicts that were asked for separately; the result is unparsed if the second could not be read."""
     if not usefulness.usefulness:
         return replace(support, support="unparsed", sentences=(), why=usefulness.why)
     both = replace(
@@ -53,7 +57,7 @@ def combined(support: Grade, usefulness: Grade) -> Grade:
 
 
 def of_parts(before: Grade | None, new: Grade, text: str) -> Grade:
-    """The support of a text whose last part has a `new` grade; of its sentences where each of them was looked at."""
+    """Combine the support of a text with that of its `new` last part; list its sentences if each was graded."""
     new = replace(new, usage=Usage(), score=None, usefulness=0)
     if before is None:
         return new
@@ -64,10 +68,11 @@ def of_parts(before: Grade | None, new: Grade, text: str) -> Grade:
 
 
 def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]:
-    """An answer without the sentences that have no support or were not checked, its grade then, and those sentences.
+    """Remove the sentences that have no support or were not checked; return the text, its grade, and the removed
+    sentences.
 
-    Usefulness and score of the grade are still those of the whole. Where the grader did not look at the sentences one
-    by one, all of them go or none does.
+    Usefulness and score of the grade are still those of the whole text. If the grader did not grade single sentences,
+    all of them are removed or none is.
     """
     sentences = claims(text)
     if len(sentences) != len(grade.sentences):
@@ -85,16 +90,16 @@ def without_unsupported(text: str, grade: Grade) -> tuple[str, Grade, list[str]]
 
 
 _BY_SUPPORT: Sequence[Support] = ("unparsed", "no", "partially", "fully")
-"""From the worst support to the best."""
+"""The degrees of support, from the worst to the best."""
 
 WORTH_SHOWING = 3
-"""A supported answer of at least this usefulness is shown as `partial` when the tries are used up."""
+"""The least usefulness of a supported answer that is shown as `partial` when the tries are used up."""
 
 NOT_GRADED = Grade("unparsed", 0)
 
 
 def why_rejected(grade: Grade, texts: AnswerTexts = ENGLISH) -> str:
-    """What was wrong with a generation. What the grader itself says of it is not in these languages, but in English."""
+    """Return the reason for rejecting a generation; the grader's own reason is in English and is added only there."""
     why = _what_was_wrong(grade, texts)
     return f"{why}: {grade.why}" if grade.why and texts is ENGLISH else why
 
@@ -114,9 +119,9 @@ def _what_was_wrong(grade: Grade, texts: AnswerTexts) -> str:
 
 
 def best_draft(state: State, deps: Deps) -> tuple[Draft | None, Usage]:
-    """The best draft that is worth showing, if any, and what looking for it cost.
+    """Return the best draft that is worth showing, or None, and the cost of the search.
 
-    Where `strict` is set it is without the sentences that have no support.
+    With `strict` the draft comes without its unsupported sentences.
     """
     usage, drafts = Usage(), [*state.get("drafts", ()), *_not_accepted(state)]
     if deps.strict:
@@ -137,7 +142,7 @@ def _worth(draft: Draft) -> tuple[int, int]:
 
 
 def _not_accepted(state: State) -> list[Draft]:
-    """The last generation, where the clock or a failure kept it from a grade, or from an end with its grade."""
+    """Return the last generation as a draft if time or a failure kept it from a grade, or from being processed."""
     text, grade = state.get("generation", ""), state.get("grade")
     if is_fixed_reply(state) or any(text == draft.text for draft in state.get("drafts", ())):
         return []
@@ -147,7 +152,7 @@ def _not_accepted(state: State) -> list[Draft]:
 
 
 def _strictly(draft: Draft) -> Draft:
-    """A rejected draft without its unsupported sentences; nothing of one whose support is not known."""
+    """Return a rejected draft without its unsupported sentences; with an empty text if its support is not known."""
     if draft.grade is None or draft.grade.support == "unparsed":
         return replace(draft, text="")
     text, grade, removed = without_unsupported(draft.text, draft.grade)
@@ -155,7 +160,9 @@ def _strictly(draft: Draft) -> Draft:
 
 
 def _graded_again(state: State, draft: Draft, deps: Deps) -> tuple[Draft, Usage]:
-    """What a removal left with its own usefulness, and what that cost: the verdict may have been on what is gone."""
+    """Grade the usefulness of a draft after a removal, and return the cost: the old verdict may be about
+    removed text.
+    """
     assert draft.grade is not None, "only of a graded draft a sentence is taken out"
     try:
         deps.cancel.check()
@@ -167,6 +174,8 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> tuple[Draft, Usage]
 
 
 def _worth_showing(grade: Grade, least: float | None) -> bool:
-    """Not below the threshold for answers where one is set, and not useless however well it is supported."""
+    """Return whether a grade is not below the threshold for answers, if one is set, and not useless though fully
+    supported.
+    """
     useless = grade.support == "fully" and 0 < grade.usefulness < WORTH_SHOWING
     return not below(grade, least) and not useless

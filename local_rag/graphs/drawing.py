@@ -1,4 +1,4 @@
-"""The graphs for people: as pictures, and in half a sentence for each graph and node."""
+"""Show the graphs to people: as pictures, and in half a sentence for each graph and node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from local_rag.graphs.graph import LocalDrawing
 
 
 def drawing(name: str, options: Options = TUTORIAL) -> LocalDrawing:
-    """The graph to be drawn, wired as the tutorials do without options. Raises UsageError for an unknown name."""
+    """Return the graph to be drawn, without options wired as in the tutorials. Raises UsageError for an
+    unknown name.
+    """
     if name not in GRAPHS:
         raise UsageError(f"there is no graph {name!r}", hint=f"local-rag graph {'|'.join(GRAPHS)}")
     return compiled(name, options).get_graph()
@@ -20,7 +22,7 @@ def drawing(name: str, options: Options = TUTORIAL) -> LocalDrawing:
 
 @dataclass(frozen=True)
 class DrawnEdge:
-    """An edge; `label` says when it is taken, empty for "to the node of that name"."""
+    """Hold an edge; `label` is its condition, empty if the condition is the name of the target."""
 
     source: str
     target: str
@@ -29,7 +31,8 @@ class DrawnEdge:
 
 
 def column(name: str, options: Options = TUTORIAL) -> tuple[list[str], list[DrawnEdge]]:
-    """The nodes from the question to the answer, each behind all that lead to it but for the loops, and the edges.
+    """Return the nodes from the question to the answer, each after all that lead to it (except by loops), and the
+    edges.
 
     Raises UsageError for an unknown name.
     """
@@ -84,9 +87,11 @@ OF_NODES: Mapping[str, tuple[str, str]] = {
     "give_up": ("Stop trying", "leaves the best draft to be taken, if there is one"),
     "finish": ("Make the answer", "checks the citations, looks where files disagree, and makes the answer"),
 }
-"""What people call each node, and what it does."""
+"""The name of each node for people, and a description of its work."""
 
 
 def words_of(node: str) -> tuple[str, str]:
-    """Those of `OF_NODES`; a node of an earlier version, which a record may name, is called as it was."""
+    """Return the entry of `OF_NODES`; a node of an earlier version, which a record may name, is
+    described by its name.
+    """
     return OF_NODES.get(node, (node.replace("_", " ").strip().capitalize(), ""))

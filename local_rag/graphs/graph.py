@@ -1,4 +1,4 @@
-"""What every builder builds: a StateGraph that is drawn on this machine, and makes its Deps where none are given."""
+"""Define the StateGraph of all builders, which is drawn on this machine, and makes its Deps if none are given."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ else:
 
 
 class LocalDrawing(DrawableGraph):
-    """A drawable graph that never asks another machine to draw it.
+    """Draw a graph without asking another machine to draw it.
 
-    LangGraph shows a compiled graph in a notebook as a PNG that mermaid.ink draws, on the internet. This one has
-    Mermaid text and ASCII instead, and refuses what would call out.
+    LangGraph shows a compiled graph in a notebook as a PNG that mermaid.ink draws, on the internet. This class shows
+    Mermaid text and ASCII instead, and refuses to make a PNG.
     """
 
     @classmethod
@@ -40,34 +40,36 @@ class LocalDrawing(DrawableGraph):
         return cls(nodes=graph.nodes, edges=graph.edges)
 
     def reid(self) -> LocalDrawing:
-        """As LangChain's."""
+        """Return the result of LangChain's method as a LocalDrawing."""
         return self.of(super().reid())
 
     def draw_mermaid_png(self, **options: Any) -> NoReturn:
-        """Refused, whatever the options: each way to make this PNG loads something from the internet."""
+        """Refuse to draw, whatever the options: each way to make this PNG loads something from the internet."""
         raise UsageError(
             "a PNG of a graph is made with the help of another machine (mermaid.ink), so local-rag refuses to; draw it "
             "here with .draw_mermaid() or .print_ascii(), or write a file with: local-rag graph NAME --mermaid",
         )
 
     def ascii(self) -> str:
-        """The graph in characters, laid out by grandalf; labels stand in the list below it."""
+        """Return the graph in characters, laid out by grandalf; labels are listed below it."""
         labels = [f"  {edge.source} -- {edge.data} --> {edge.target}" for edge in self.edges if edge.data]
         drawing = "\n".join(line.rstrip() for line in self.draw_ascii().splitlines())
         return "\n".join([drawing, "", *labels]).rstrip()
 
     def mermaid(self) -> str:
-        """The graph as Mermaid text, every label on its edge."""
+        """Return the graph as Mermaid text, with every label on its edge."""
         return self.draw_mermaid().strip()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """What a notebook shows: Mermaid, which JupyterLab and VS Code draw themselves; in a terminal ASCII."""
+        """Return the graph for a notebook: as Mermaid, which JupyterLab and VS Code draw themselves; in a terminal as
+        ASCII.
+        """
         return {"text/plain": self.ascii(), "text/markdown": f"```mermaid\n{self.mermaid()}\n```"}
 
 
 class Graph(StateGraph[State, Deps, Question, Result]):
-    """LangGraph's, with what every graph here is given and gives back, the nodes `begin` and `finish`, and `overview`
-    for whole files.
+    """Extend LangGraph's StateGraph by the input and output of every graph here, and by the nodes `begin` and `finish`,
+    and `overview` for whole files.
     """
 
     def __init__(self, *nodes: Node, state: type[State] = State, result: type[Result] = Result) -> None:
@@ -86,25 +88,25 @@ class Graph(StateGraph[State, Deps, Question, Result]):
     def compile(  # type: ignore[override]  # LangGraph's further options go through
         self, checkpointer: BaseCheckpointSaver[Any] | None = None, **options: Any
     ) -> LocalGraph:
-        """As LangGraph's, which has no hook for a context that is made per run, nor for a picture that is made here."""
+        """Compile to a LocalGraph; LangGraph has no hook for a context that is made per run, or for a local picture."""
         return LocalGraph(**super().compile(checkpointer, **options).__dict__)  # as Pregel.copy makes its copies
 
 
 class LocalGraph(Compiled):
-    """LangGraph's, but for its pictures, which no other machine makes, and the Deps that `contexts` makes per run."""
+    """Extend LangGraph's compiled graph by local pictures, and by the Deps that `contexts` makes per run."""
 
     def __init__(self, *, contexts: Callable[[], Deps] | None = None, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.contexts = contexts  # an attribute as LangGraph's are: Pregel.copy gives it to every copy
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
-        """As LangGraph's; a run that is given no context has one of its own."""
+        """Stream as LangGraph does; a run without a context gets one of its own."""
         run: Any = super().stream
         parts: Iterator[Any] = run(input, config, **self._in_context(options))
         return parts
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """As LangGraph's; a run that is given no context has one of its own."""
+        """Stream as LangGraph does; a run without a context gets one of its own."""
         run: Any = super().astream
         parts: AsyncIterator[Any] = run(input, config, **self._in_context(options))
         return parts
@@ -118,17 +120,17 @@ class LocalGraph(Compiled):
         return options | {"context": self.contexts()}
 
     def get_context_jsonschema(self) -> dict[str, Any]:
-        """An empty schema: the parts in Deps are objects, which no JSON describes."""
+        """Return an empty schema: the parts in Deps are objects that JSON cannot describe."""
         return {"type": "object", "properties": {}}
 
     def get_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
-        """As LangGraph's, without a picture that another machine makes."""
+        """Return the graph as LangGraph does, as a LocalDrawing."""
         return LocalDrawing.of(super().get_graph(config, xray=xray))
 
     async def aget_graph(self, config: RunnableConfig | None = None, *, xray: int | bool = False) -> LocalDrawing:
-        """As LangGraph's, without a picture that another machine makes."""
+        """Return the graph as LangGraph does, as a LocalDrawing."""
         return LocalDrawing.of(await super().aget_graph(config, xray=xray))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        """What a notebook shows of the graph; LangGraph's asks mermaid.ink."""
+        """Return the local drawing for a notebook; LangGraph's method asks mermaid.ink."""
         return self.get_graph()._repr_mimebundle_()

@@ -1,4 +1,6 @@
-"""How a question ends: with its accepted text, the best draft, or an abstention; and what status that has, and why."""
+"""Decide how a question ends: with its accepted text, the best draft, or an abstention; and its status, with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from local_rag.text.citations import Checked
 from local_rag.text.display import plural
 
 LIKELY, LIKELY_USEFULNESS = 0.5, 4
-"""The chance that an answer is right, or its usefulness, from which it is "probably" right where it is not sure."""
+"""The least probability that an answer is right, or its least usefulness, that makes it "probably" right if it is not
+sure.
+"""
 
 
 NOTHING = Draft("", (), None)
@@ -24,7 +28,7 @@ NOTHING = Draft("", (), None)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a question ends with, and why it is not accepted. The text of an abstention is empty."""
+    """Hold the text that a question ends with, and why it is not accepted. The text of an abstention is empty."""
 
     draft: Draft
     why: str = ""
@@ -34,9 +38,9 @@ class Outcome:
 
 
 def outcome_of(state: State, deps: Deps, texts: AnswerTexts) -> Outcome:
-    """The accepted text, else the best draft that is worth showing, else an abstention with its reason.
+    """Return the accepted text, else the best draft that is worth showing, else an abstention with its reason.
 
-    Raises EngineError where nothing usable came from the graders: that is no word of the files.
+    Raises EngineError if the graders gave nothing usable, because that says nothing about the files.
     """
     accepted, usage = state.get("accepted", False), Usage()
     last = None if is_fixed_reply(state) else Draft.of(state, state.get("grade"))
@@ -57,7 +61,7 @@ def outcome_of(state: State, deps: Deps, texts: AnswerTexts) -> Outcome:
 
 
 def status_of(outcome: Outcome, checked: Checked) -> Status:
-    """The status of an answer: never better than its citations, and `grounded` only where it is accepted."""
+    """Return the status of an answer: never better than its citations, and `grounded` only if it is accepted."""
     if not outcome.draft.text:
         return "abstained"
     if outcome.direct:
@@ -71,7 +75,9 @@ def status_of(outcome: Outcome, checked: Checked) -> Status:
 
 
 def certainty_of(status: Status, grade: Grade | None) -> Certainty:
-    """How far to rely on an answer, by its status and its grade: a score, or a usefulness where there is none."""
+    """Return how far to rely on an answer, by its status and its grade: its score, or its usefulness if it has no
+    score.
+    """
     if status in ("grounded", "abstained", "direct"):
         return "sure" if status == "grounded" else ""
     if grade is None or grade.support != "fully":
@@ -81,7 +87,7 @@ def certainty_of(status: Status, grade: Grade | None) -> Certainty:
 
 
 def why_not_grounded(checked: Checked, texts: AnswerTexts) -> str:
-    """Why the citations allow no better status; empty where they do."""
+    """Return why the citations allow no better status; empty if they do."""
     unverified = sum(not citation.verified for citation in checked.citations)
     parts = [
         texts.count(texts.unverified, unverified) if unverified else "",
@@ -92,7 +98,7 @@ def why_not_grounded(checked: Checked, texts: AnswerTexts) -> str:
 
 
 def _why_not(draft: Draft, deps: Deps, texts: AnswerTexts) -> str:
-    """Why a draft is not accepted."""
+    """Return why a draft is not accepted."""
     if deps.strict and draft.removed:
         return texts.count(texts.taken_out, len(draft.removed))
     if draft.grade is None:
@@ -101,7 +107,7 @@ def _why_not(draft: Draft, deps: Deps, texts: AnswerTexts) -> str:
 
 
 def _must_have_verdicts(state: State, deps: Deps, late: str) -> None:
-    """Raises EngineError where no grader gave a usable verdict on any passage, or in strict mode on any draft."""
+    """Raise EngineError if no grader gave a usable verdict on any passage, or in strict mode on any draft."""
     passages = [graded for graded in state.get("decisions", ()) if graded.kind in ("relevance", "web")]
     if passages and all(graded.verdict == "unparsed" for graded in passages):
         count = len({graded.chunk_id for graded in passages})
@@ -119,7 +125,7 @@ def _no_verdict(where: str) -> EngineError:
 
 
 def _why_nothing(state: State, deps: Deps, texts: AnswerTexts) -> str:
-    """What came of each source that was asked, the files first."""
+    """Return the result of each source that was asked, the files first."""
     web = _why_no_web(state, texts.fallback_corpus if deps.fallback_corpus else texts.the_web, texts)
     if state.get("drafts"):
         return texts.and_also.join([texts.not_answered, *web])
@@ -128,7 +134,7 @@ def _why_nothing(state: State, deps: Deps, texts: AnswerTexts) -> str:
 
 
 def _why_no_web(state: State, name: str, texts: AnswerTexts) -> list[str]:
-    """What the search itself says of it is in English, and stands in its verdict, too."""
+    """Return why the web gave no answer; the search's own reason is in English, and is added only there."""
     ends = [graded for graded in state.get("decisions", ()) if graded.kind == "web_search"]
     for verdict, text in (("refused", texts.source_not_asked), ("nothing", texts.source_gave_nothing)):
         if whys := [graded.why for graded in ends if graded.verdict == verdict]:

@@ -1,4 +1,4 @@
-"""Plain RAG: the baseline that every evaluation shows."""
+"""Build plain RAG, the baseline that every evaluation shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from local_rag.graphs.nodes.retrieval import retrieve
 
 
 def plain(options: Options = TUTORIAL) -> Graph:
-    """Plain RAG: retrieve once, write once; the status comes from the citation check alone."""
+    """Build plain RAG: retrieve once, write once; the status comes from the citation check alone."""
     graph = Graph(retrieve, generator(checked=False))
 
     graph.begin_with("retrieve")

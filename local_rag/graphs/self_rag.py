@@ -1,4 +1,6 @@
-"""Self-RAG (arXiv 2310.11511) as the LangGraph tutorial draws it, with an end to every loop, and the paper's parts."""
+"""Build Self-RAG (arXiv 2310.11511) as the LangGraph tutorial draws it, with an end to every loop, and the paper's
+parts.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from local_rag.graphs.rules import label, retrieve_or_not
 
 
 def self_rag(options: Options = TUTORIAL) -> Graph:
-    """Self-RAG: rewrite the question when no passage survives, write again what the passages do not support."""
+    """Build Self-RAG: rewrite the question if no passage is kept, write again what the passages do not support."""
     if options.each:
         return _part_by_part()
     graph = Graph(retrieve, passage_grader(), transform_query("vectorstore"), give_up)
@@ -37,7 +39,7 @@ def self_rag(options: Options = TUTORIAL) -> Graph:
 
 
 def _part_by_part() -> Graph:
-    """As in the paper's algorithm 1: before each part of the answer it is decided whether to retrieve."""
+    """Build the paper's algorithm 1, which decides before each part of the answer whether to retrieve."""
     before = (segments.decide_retrieval, segments.retrieve, segments.grade_documents, transform_query("vectorstore"))
     whole = generation_grader(rules.parts_useful, "usefulness")
     graph = Graph(*before, segments.generate, segments.grade_segment, whole, llm_fallback, give_up)
@@ -73,7 +75,7 @@ def _part_by_part() -> Graph:
 
 
 def _decision(graph: Graph) -> str:
-    """Retrieve only where the files are needed; the first node."""
+    """Add the decision to retrieve only if the files are needed; return the first node."""
     graph.add_node(decide_retrieval)
     graph.add_node(llm_fallback)
     graph.add_conditional_edges("decide_retrieval", retrieve_or_not, {"retrieve": "retrieve", "direct": "llm_fallback"})
@@ -82,7 +84,9 @@ def _decision(graph: Graph) -> str:
 
 
 def _drafts(graph: Graph, *, several: bool) -> str:
-    """One draft per attempt, as in the tutorial, or several and the best of them, as in the paper; the last node."""
+    """Add one draft per attempt, as in the tutorial, or several and the best of them, as in the paper; return the last
+    node.
+    """
     if not several:
         graph.add_node(generator(checked=True))
         return "generate"
@@ -93,7 +97,7 @@ def _drafts(graph: Graph, *, several: bool) -> str:
 
 
 def _one_grader(graph: Graph) -> str:
-    """As in the tutorial: support and usefulness graded in one node; its name."""
+    """Add the tutorial's single node that grades support and usefulness; return its name."""
     graph.add_node(generation_grader(rules.grade_generation_v_documents_and_question))
     graph.add_conditional_edges(
         "grade_generation",
@@ -104,7 +108,7 @@ def _one_grader(graph: Graph) -> str:
 
 
 def _separate_graders(graph: Graph) -> str:
-    """As in the early notebook: two graders with `prepare_for_final_grade` between them; the first node."""
+    """Add the early notebook's two graders with `prepare_for_final_grade` between them; return the first node."""
     graph.add_node(generation_grader(rules.supported, "support"))
     graph.add_node(prepare_for_final_grade)
     graph.add_node(generation_grader(rules.useful_or_not, "usefulness"))

@@ -1,8 +1,8 @@
-"""Pages and passages in strips of a few sentences, of which only what helps is kept.
+"""Cut pages and passages into strips of a few sentences, and keep only the helpful ones.
 
-CRAG's knowledge refinement (arXiv 2401.15884, section 4.4) and its selection of web pages (section 4.5, appendix B.3),
-with the engine's own retrieval grader, in one call, in place of its evaluator. Of a page the strips that share most
-words with the question are judged; of a passage all are.
+This is CRAG's knowledge refinement (arXiv 2401.15884, section 4.4) and its selection of web pages (section 4.5,
+appendix B.3), with the engine's own retrieval grader, in one call, in place of CRAG's evaluator. Of a page only the
+strips that share most words with the question are graded; of a passage all are.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
     from local_rag.core.verdicts import Relevance
 
 SENTENCES = 3
-"""Sentences of a strip, as in the paper ("a few")."""
-LONGEST = 900
-"""Characters of a strip: a page may have no sentences."""
+"""The sentences of a strip, as in the paper ("a few")."""
+LONGEST_STRIP = 900
+"""The most characters of a strip: a page may have no sentences."""
 PER_PAGE = 4
-"""Strips of one page that are judged: three pages then cost one call of about 1,500 tokens."""
+"""The strips of one page that are graded: three pages then cost one call of about 1,500 tokens."""
 TOP = 5
-"""Strips that are kept of all passages together (section 4.4)."""
-LEAST = 0.25
-"""Score in [0, 1] above which the best strip must be: the paper's -0.5 on its scale of [-1, 1] (section 4.4).
+"""The most strips that are kept of all passages together (section 4.4)."""
+LEAST_SCORE = 0.25
+"""The score in [0, 1] that the best strip must exceed: the paper's -0.5 on its scale of [-1, 1] (section 4.4).
 
-The others must have this share of the best one's score, because a strip alone scores less than its whole passage does.
-With the same number for all, one ClapNQ answer in twenty lost its second half, and F1 fell from .537 to .523.
+The others must exceed this share of the best one's score, because a strip alone scores less than its whole passage
+does. With the same limit for all, one ClapNQ answer in twenty lost its second half, and F1 fell from .537 to .523.
 """
-WHOLE = 2
-"""Sentences up to which a passage stays whole (section 4.4)."""
+SHORT_PASSAGE = 2
+"""The most sentences of a passage that stays whole (section 4.4)."""
 
 
 def strips(document: Document) -> list[Document]:
-    """A page or passage cut into strips; `start` and `end` are code points as in its own."""
+    """Cut a page or passage into strips; `start` and `end` are code points, counted as in its own."""
     spans, cut = sentences(document.page_content), list[Document]()
     for first in range(0, len(spans), SENTENCES):
         start, end = spans[first].start, spans[min(first + SENTENCES, len(spans)) - 1].end
-        cut += [_strip(document, begin, min(begin + LONGEST, end)) for begin in range(start, end, LONGEST)]
+        cut += [_strip(document, begin, min(begin + LONGEST_STRIP, end)) for begin in range(start, end, LONGEST_STRIP)]
     return cut
 
 
 def of_passage(passage: Document) -> list[Document]:
-    """A passage cut into strips, or whole where it is short."""
-    is_short = passage.metadata.get("computed") or len(sentences(passage.page_content)) <= WHOLE
+    """Cut a passage into strips, or return it whole if it is short or computed."""
+    is_short = passage.metadata.get("computed") or len(sentences(passage.page_content)) <= SHORT_PASSAGE
     cut = [] if is_short else strips(passage)
     return cut if len(cut) > 1 else [_strip(passage, 0, len(passage.page_content))]
 
 
 def best(verdicts: Sequence[Relevance]) -> list[int]:
-    """Which strips are kept, in their order: at most `TOP`, none too far behind the best; see `LEAST`.
+    """Return which strips are kept, in their order: at most `TOP`, none too far behind the best; see `LEAST_SCORE`.
 
-    Where a score is not known the label decides. Empty where none is good enough.
+    A verdict without a score counts by its label. The list is empty if no strip is good enough.
     """
     scores = {
         number: float(verdict.label == "relevant") if verdict.score is None else verdict.score
@@ -64,15 +64,15 @@ def best(verdicts: Sequence[Relevance]) -> list[int]:
         if verdict.label != "unparsed"
     }
     top = max(scores.values(), default=0.0)
-    good = [number for number, score in scores.items() if score > LEAST * top] if top > LEAST else []
+    good = [number for number, score in scores.items() if score > LEAST_SCORE * top] if top > LEAST_SCORE else []
     return sorted(sorted(good, key=lambda number: -scores[number])[:TOP])
 
 
 def recomposed(passages: Sequence[Document], kept: Sequence[Document]) -> list[Document]:
-    """The passages with the kept strips of each in their order; one without any is gone.
+    """Return the passages with the kept strips of each in their order, without the passages that keep none.
 
-    Neighbouring strips grow together again. `pieces` holds the code points [start, end) of each piece as the passage's
-    own `start` counts them, so that a citation still points into the file.
+    Neighbouring strips are joined again. `pieces` holds the code points [start, end) of each piece, counted as the
+    passage's own `start`, so that a citation still points into the file.
     """
     result = []
     for passage in passages:
@@ -90,7 +90,7 @@ def recomposed(passages: Sequence[Document], kept: Sequence[Document]) -> list[D
 
 
 def _joined(passage: Document, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans with nothing but white space between them as one."""
+    """Join spans that have only white space between them."""
     offset, pieces = int(passage.metadata["start"]), list[tuple[int, int]]()
     for start, end in spans:
         if pieces and not passage.page_content[pieces[-1][1] - offset : start - offset].strip():
@@ -107,7 +107,9 @@ def _strip(whole: Document, start: int, end: int) -> Document:
 
 
 def promising(question: str, pages: Sequence[Document]) -> list[Document]:
-    """The strips that share most words with the question, at most `PER_PAGE` of each page, in the pages' order."""
+    """Return the strips that share most words with the question, at most `PER_PAGE` of each page, in the
+    pages' order.
+    """
     stems = set(content_stems(question))
     chosen: list[Document] = []
     for page in pages:
@@ -120,7 +122,7 @@ def promising(question: str, pages: Sequence[Document]) -> list[Document]:
 def selected(
     pages: Sequence[Document], judged: Sequence[Document], verdicts: Sequence[Relevance]
 ) -> list[tuple[Document, int, int]]:
-    """(the page with what is relevant of it, how many strips that are, how many were judged) for each page.
+    """Return (the page cut to its relevant strips, their number, the number that was graded) for each page.
 
     The text of a page is its relevant strips in their order; `start` and `end` count in that text from then on.
     """

@@ -1,4 +1,4 @@
-"""What is computed from the tables of retrieved rows, as a passage like any other."""
+"""Compute answers from the tables of retrieved rows, as passages like any other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
 SAID = 2
-"""Readings of a question that are said where it can be read in several ways."""
+"""The most readings of a question that are answered if it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
 NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
@@ -29,7 +29,7 @@ _ROWS = re.compile(r"(?:^| > )rows? .*$")
 
 
 class _Read(NamedTuple):
-    """A reading of the question for a table, of which a row stands in a passage."""
+    """Hold a reading of the question for a table, and a passage with a row of that table."""
 
     reading: Reading
     table: Table
@@ -38,7 +38,7 @@ class _Read(NamedTuple):
 
 @runtime_checkable
 class ReadsTables(Protocol):
-    """An engine that says what a question asks of a table."""
+    """Require an engine that translates a question to a query of a table."""
 
     def table_query(self, question: str, table: Table, name: str) -> tuple[TableQuery | None, Usage]: ...
 
@@ -46,11 +46,11 @@ class ReadsTables(Protocol):
 def with_computed(
     question: str, passages: Sequence[Document], deps: Deps, exclude: Collection[str]
 ) -> tuple[list[Document], Usage]:
-    """The passages behind what is computed from their tables, and what that cost; nothing is for a question that asks
-    for no figure, list or cell.
+    """Return the results computed from the tables of the passages, then the passages, and the cost.
 
-    Where the rules have no certain reading a language model is asked, and is believed where it reads as they do. Else
-    what is computed has a `doubt` in its metadata, and a passage with rows of a `table`, code points of its document.
+    Nothing is computed for a question that asks for no figure, list or cell. If the rules have no certain reading a
+    language model is asked, and trusted if it agrees with one of theirs. Otherwise a computed passage has a `doubt` in
+    its metadata, and so has a passage with rows, with the code points of its `table` in the document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -84,7 +84,7 @@ def with_computed(
 def _rows(
     passages: Sequence[Document], data: Sequence[bytes], held: ExitStack
 ) -> Iterator[tuple[Table, Document, bytes]]:
-    """Each passage that holds rows of a table, with that and the tables of its document."""
+    """Yield each passage that holds rows of a table, with that table and the tables of its document."""
     known: dict[bytes, list[Table]] = {}
     for passage, tables in zip(passages, data, strict=True):
         start, end = int(passage.metadata.get("start", 0)), int(passage.metadata.get("end", 0))
@@ -94,7 +94,7 @@ def _rows(
 
 
 def _read(question: str, held: Iterable[tuple[Table, Document]]) -> Iterator[_Read]:
-    """The readings of a question for each of these tables."""
+    """Yield the readings of a question for each of these tables."""
     for table, passage in held:
         with suppress(ValueError):
             yield from (_Read(each, table, passage) for each in readings(question, table, head(passage)))
@@ -105,7 +105,7 @@ def _rank(read: _Read) -> tuple[bool, int]:
 
 
 def _computed(read: Sequence[_Read]) -> list[Document]:
-    """The passages of readings that fit their tables and have rows that they are from."""
+    """Return the passages computed by readings that fit their tables and select rows."""
     results = list[tuple[Result, _Read]]()
     for each in read:
         with suppress(ValueError):
@@ -145,7 +145,7 @@ def _marked(document: Document, **more: object) -> Document:
 
 
 def _named(numbers: Sequence[int]) -> str:
-    """The numbers of rows: row 3; rows 3, 5-9."""
+    """Return the numbers of rows in words: row 3; rows 3, 5-9."""
     runs = list[list[int]]()
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:

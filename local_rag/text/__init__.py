@@ -1,1 +1,1 @@
-"""Pure text work: sentences, words, chunking, citations, verification, and one lexicon of English."""
+"""Work on text alone: sentences, words, chunking, citations, verification, and one lexicon of English."""

@@ -1,4 +1,6 @@
-"""The blocks of an answer as HTML: on a page of its own, and in a notebook. Every string passes `html.escape`."""
+"""Render the blocks of an answer as HTML, for a page of its own and for a notebook. Every string passes
+`html.escape`.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +14,26 @@ from local_rag.text.display import printable, short_path
 from local_rag.text.nodes import Node
 
 _TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
-"""How nodes are called in HTML, where that is otherwise."""
+"""The HTML tag of each kind of node whose name is not its tag."""
 _INLINE = ("strong", "em", "del", "mark", "code")
 _ANCHOR = re.compile(r' (?:id|href)="#?c\d+"')
-"""Names that several answers on one page would share; no text holds a bare quotation mark."""
+"""The id and href attributes that several answers on one page would share. A text cannot match: its quotation marks are
+escaped.
+"""
 
 Around = Callable[[Source], Sequence[Node]]
-"""A quote in the text around it, as nodes."""
+"""A function that returns a quote within the text around it, as nodes."""
 
 
 def answer_html(answer: Answer) -> str:
-    """An answer and its quotes as HTML without links, styles and anchors, to stand in a page of others: a notebook."""
+    """Return an answer and its quotes as HTML that fits into a page of others, such as a notebook: without links,
+    styles and anchors.
+    """
     return f"<div>\n{_ANCHOR.sub('', ''.join(blocks_html(answer)))}</div>"
 
 
 def blocks_html(answer: Answer, label: Label = short_path, around: Around | None = None) -> Iterator[str]:
-    """The blocks in their order; behind them everything cited, each quote by itself or in the text `around` it."""
+    """Yield the blocks in their order, then every cited quote, by itself or within the text that `around` returns."""
     for block in blocks(answer, label):
         if not isinstance(block, Quotes):
             yield from _RENDERERS[block.kind](block)
@@ -36,7 +42,7 @@ def blocks_html(answer: Answer, label: Label = short_path, around: Around | None
 
 
 def text(words: str) -> str:
-    """Words of a file, a person or a model, without what drives a page."""
+    """Escape the words of a file, a person or a model for HTML, without control characters."""
     return escape(printable(words))
 
 
@@ -91,12 +97,12 @@ def _heading(source: Source) -> str:
 
 
 def alone(source: Source) -> Sequence[Node]:
-    """A quote without what stands around it."""
+    """Return a quote as nodes, without the text around it."""
     return [{"t": "p", "c": [{"t": "mark", "c": [{"t": "text", "s": source.read}]}]}]
 
 
 def nodes_html(nodes: Sequence[Node]) -> Iterator[str]:
-    """Nodes of an answer or a file as HTML; there are no others than these."""
+    """Yield the nodes of an answer or a file as HTML; every kind of node is handled here."""
     for node in nodes:
         kind, inner = node["t"], "".join(nodes_html(node.get("c", ())))
         if kind == "cite":

@@ -1,6 +1,7 @@
-"""The blocks of an answer as Markdown: for an export, a chat program, an agent.
+"""Render the blocks of an answer as Markdown, for an export, a chat program or an agent.
 
-Items of an answer begin with another sign than its sources: two lists in a row would else be one (CommonMark, 5.3).
+List items of an answer begin with another sign than its sources, because two lists in a row with the same sign would be
+one list (CommonMark, 5.3).
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from local_rag.text.display import printable, shorten
 from local_rag.text.nodes import Node
 
 Clean = Callable[[str], str]
-"""Makes a text of a file, a person or a model harmless in what is written."""
+"""A function that makes a text of a file, a person or a model harmless in the output."""
 
 LONGEST_QUOTE = 1000
-"""Characters of a quote in a list of sources."""
+"""The most characters of a quote in a list of sources."""
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|~$@]|:(?=//)|(?<=www)\.|^[-+=]")
 _NUMBER = re.compile(r"^(\d+)([.)])")
@@ -28,23 +29,23 @@ _SIGNS: Mapping[str, str] = {"strong": "**", "em": "*", "del": "~~"}
 
 
 def one_line(text: str) -> str:
-    """One line: nothing that was read begins a new one."""
+    """Return a text on one line, so that nothing that was read can begin a new line."""
     return " ".join(printable(text).split())
 
 
 def escaped(text: str) -> str:
-    """One line that Markdown shows as it is: whatever could be markup stands behind a backslash (CommonMark, 2.4).
+    """Return one line that Markdown shows literally: all possible markup stands behind a backslash (CommonMark, 2.4).
 
-    At its beginning there are further signs that would be: of a list, or of a heading above it. GitHub makes links of
-    what looks like an address, so that is broken up, too.
+    At the beginning of a line further signs are markup: that of a list, or of a heading above it. GitHub makes links of
+    text that looks like an address, so such text is broken up, too.
     """
     return _NUMBER.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", one_line(text)))
 
 
 def markdown(blocks: Sequence[Block], clean: Clean = one_line, *, quotes: bool = True, quiet: bool = False) -> str:
-    """The blocks with an empty line between two; without `quotes` their lists of sources are left out.
+    """Return the blocks as Markdown, separated by empty lines; without `quotes` the lists of sources are left out.
 
-    `quiet`: that an answer is grounded is said, too.
+    With `quiet` the note that an answer is grounded is included, too.
     """
     parts = []
     for block in blocks:
@@ -57,7 +58,7 @@ def markdown(blocks: Sequence[Block], clean: Clean = one_line, *, quotes: bool =
 
 
 def source_line(source: Source, clean: Clean = one_line) -> str:
-    """A source as an item of a list: its number, where it stands, its quote, and what there is to doubt."""
+    """Return a source as a list item: its number, its place, its quote, and the reason to doubt it if there is one."""
     number, document = source.citation.number, f" ({clean(source.about)})" if source.about else ""
     doubt = source.citation.why or source.doubt
     quote = f": “{clean(shorten(source.read, LONGEST_QUOTE))}”" + (f" ({clean(doubt)})" if doubt else "")
@@ -128,7 +129,7 @@ def _item(sign: str, item: Node, clean: Clean) -> str:
 
 
 def _inner(nodes: Sequence[Node], clean: Clean) -> str:
-    """What stands in an item or a quotation: blocks, and lines without any."""
+    """Return the content of a list item or a quotation: blocks, and lines outside of any block."""
     parts = list[str]()
     for is_block, group in groupby(nodes, key=lambda node: node["t"] in BLOCKS):
         some = [*group]
@@ -137,7 +138,7 @@ def _inner(nodes: Sequence[Node], clean: Clean) -> str:
 
 
 def _line(nodes: Sequence[Node], clean: Clean) -> str:
-    """What stands in a line."""
+    """Return inline nodes as one line of Markdown."""
     line = ""
     for node in nodes:
         kind = node["t"]
@@ -164,5 +165,5 @@ def _line(nodes: Sequence[Node], clean: Clean) -> str:
 
 
 def _ticks(code: str, least: int = 1) -> str:
-    """More backticks in a row than a code has, so that it does not end in the middle (CommonMark, 6.1)."""
+    """Return more backticks in a row than a code has, so that the code does not end in the middle (CommonMark, 6.1)."""
     return "`" * max(least, 1 + max(map(len, _TICKS.findall(code)), default=0))

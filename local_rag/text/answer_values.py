@@ -1,4 +1,6 @@
-"""Short answers to one question: their places in texts, and their values, a date, a number with its unit, or a name."""
+"""Compare short answers to one question: find their places in texts, and their values: a date, a number with its unit,
+or a name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from local_rag.text.numbers import Quantity, quantities
 from local_rag.text.words import WORD, fold, words
 
 LIKE = 70.0
-"""Similarity (0 to 100, rapidfuzz's ratio) from which two names may be one that is spelled otherwise."""
+"""The similarity (0 to 100, rapidfuzz's ratio) from which two names may be two spellings of one name."""
 
 _MONTHS = {
     name: number
@@ -47,7 +49,7 @@ _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class Value(NamedTuple):
-    """What a short answer says: year, month and day as far as they are given, a number, or the words of a name."""
+    """Hold the value of a short answer: year, month and day (0 where not given), a number, or the words of a name."""
 
     kind: Literal["date", "number", "name"]
     date: tuple[int, int, int] = (0, 0, 0)
@@ -56,7 +58,9 @@ class Value(NamedTuple):
 
 
 def value_of(passage: str, start: int, end: int) -> Value | None:
-    """What code points [start, end) of a passage say, with the unit around them; None where they have no value."""
+    """Return the value of code points [start, end) of a passage, with the unit around them, or None if they have no
+    value.
+    """
     text = passage[start:end]
     if date := _date(fold(text)):
         return Value("date", date)
@@ -70,7 +74,7 @@ def value_of(passage: str, start: int, end: int) -> Value | None:
 
 
 def values_in(text: str) -> list[Value]:
-    """The dates and numbers of a text."""
+    """Return the dates and numbers of a text."""
     plain = fold(text)
     dates = [Value("date", _as_date(match)) for form in _DATES for match in form.finditer(plain)]
     return dates + [Value("number", number=found) for found in quantities(_CLOCK.sub(_of_24_hours, text))]
@@ -88,13 +92,13 @@ def _as_date(match: re.Match[str]) -> tuple[int, int, int]:
 
 
 def _of_24_hours(match: re.Match[str]) -> str:
-    """9:40 pm as 21:40."""
+    """Convert a time to 24 hours: 9:40 pm to 21:40."""
     hour, minutes, half = match.groups()
     return f"{int(hour) % 12 + 12 * (half in 'pP')}:{minutes or '00'}"
 
 
 def same(first: Value, second: Value) -> bool | None:
-    """Whether two answers say the same; None where they cannot be compared, and where it is not certain."""
+    """Return whether two answers say the same, or None if they cannot be compared or it is not certain."""
     if first.kind != second.kind:
         return None
     if first.kind == "date":
@@ -116,12 +120,14 @@ def _same_number(first: Quantity, second: Quantity) -> bool | None:
 
 
 def _digits(number: str) -> int:
-    """How many digits a number gives; 12,000 may be 12,480, rounded to two of them."""
+    """Count the significant digits of a number: 12,480 rounded to two of them is 12,000."""
     return len(number.strip("-0.").replace(".", "")) or 1
 
 
 def _same_name(first: Sequence[str], second: Sequence[str]) -> bool | None:
-    """Names with a word in common, an abbreviation and another spelling are not told apart."""
+    """Return whether two names are the same, or None if they share a word, one abbreviates the other, or their
+    spellings are close.
+    """
     from rapidfuzz import fuzz
 
     mine, theirs = set(first), set(second)
@@ -133,13 +139,13 @@ def _same_name(first: Sequence[str], second: Sequence[str]) -> bool | None:
 
 
 SPAN = 0.5
-"""Log odds that a span loses per logit behind the best of its passage (SQuAD v2 dev)."""
+"""The log odds that a span loses per logit behind the best span of its passage (measured on SQuAD v2 dev)."""
 CONTEXT = 8
-"""Words on each side by which one of several equal phrases is recognised."""
+"""The words on each side of a phrase that tell it from equal phrases."""
 
 
 class RankedSpan(NamedTuple):
-    """A span of the `passage`-th passage (from 0), and the log odds that it is the answer."""
+    """Hold a span of the `passage`-th passage (counted from 0), and the log odds that it is the answer."""
 
     passage: int
     span: ReadSpan
@@ -147,7 +153,9 @@ class RankedSpan(NamedTuple):
 
 
 def ranked(readings: Sequence[Reading]) -> list[RankedSpan]:
-    """The spans of all passages, best first; passages compare by their calibrated probability, never by a softmax."""
+    """Return the spans of all passages, best first; passages are compared by their calibrated probability, never by a
+    softmax.
+    """
     every = [
         RankedSpan(number, span, log_odds(reading.answerable) + SPAN * (span.logit - reading.spans[0].logit))
         for number, reading in enumerate(readings)
@@ -157,16 +165,16 @@ def ranked(readings: Sequence[Reading]) -> list[RankedSpan]:
 
 
 def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) -> tuple[Highlight, ...]:
-    """Where the best short answer that a text holds stands in it; empty where it holds none."""
+    """Return the place of the best short answer that a text holds; empty if it holds none."""
     places = (place_of(answer.span, passages[answer.passage], text) for answer in ranked(readings))
     return next(((place,) for place in places if place), ())
 
 
 def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, ...]:
-    """Where the answers of all sides of a disagreement stand in a text that holds them, the newest first.
+    """Return the places in a text of the answers of all sides of a disagreement, the newest first.
 
-    Of a text that holds only the older side that one is highlighted: highlights say what a text answers, conflicts what
-    else the files hold.
+    A text that holds only the older side has that side highlighted: highlights show the text's own answer, conflicts
+    show what else the files hold.
     """
     places = []
     for position in (position for conflict in conflicts for position in conflict.positions):
@@ -177,7 +185,9 @@ def highlights_of(text: str, conflicts: Sequence[Conflict]) -> tuple[Highlight, 
 
 
 def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
-    """Where the words of a span stand in a text: of several places that with most of the words around the span."""
+    """Return the place of a span's words in a text, or None; of several places, the one that shares most words around
+    the span.
+    """
     written = without_marks(span.text).split()
     if not written:
         return None
@@ -189,5 +199,5 @@ def place_of(span: ReadSpan, passage: str, text: str) -> Highlight | None:
 
 
 def _around(text: str, start: int, end: int) -> Counter[str]:
-    """The words before and behind a place."""
+    """Count the words before and after a place, CONTEXT of them on each side."""
     return Counter(words(text[:start])[-CONTEXT:] + words(text[end:])[:CONTEXT])

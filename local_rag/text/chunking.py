@@ -1,4 +1,6 @@
-"""A document -> chunks: spans of its text, cut where its structure allows, never longer than the embedder reads."""
+"""Cut a document into chunks: spans of its text, cut where its structure allows, never longer than the
+embedder reads.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.text.sentences import sentences, stripped
 
 _TINY = 8
-"""A chunk under size / 8 is filled up across a paragraph or a small section rather than left alone."""
+"""A chunk of fewer than size / 8 tokens is filled up across a paragraph or a small section."""
 
 _WIDE = 16
-"""Code points per token at most (English prose has 4 to 5): bounds what a tokenizer takes for one unknown word."""
+"""The most code points per token (English prose has 4 to 5): a limit for long text that a tokenizer takes for one
+unknown word.
+"""
 
 _WIDEST_AT_LEAST = 1600
-"""A part of a cut unknown word stays over 100 code points, where BERT's WordPiece gives up on a word."""
+"""The least width limit, in code points: parts of a cut unknown word stay longer than 100, from where BERT's WordPiece
+makes a word one unknown token.
+"""
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _LINE = re.compile(r"\n")
@@ -32,7 +38,7 @@ _RUN = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+|[^\w\s]|_")
 
 
 class Chunk(NamedTuple):
-    """Code points [start, end) of a document's text; `heading` is the path "Chapter > Section" it begins in."""
+    """Hold code points [start, end) of a document's text; `heading` is the path "Chapter > Section" at the start."""
 
     start: int
     end: int
@@ -40,9 +46,9 @@ class Chunk(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """A span to take whole. Headings and rules have no `body`; cutting words may cost `extra` tokens.
+    """Hold a span that is taken whole. Headings and rules have no `body`; cutting inside words may add `extra` tokens.
 
-    A `row` is cut only where it fits in no chunk.
+    A `row` is cut only if it fits in no chunk.
     """
 
     start: int
@@ -71,7 +77,7 @@ def chunk(document: LoadedDocument, ends: Sequence[int], *, size: int, overlap: 
 
 
 def heading_paths(headings: Iterable[Heading]) -> Iterator[tuple[int, str]]:
-    """Where each heading starts, in order, and its path "Chapter > Section"."""
+    """Yield the start of each heading, in order, and its path "Chapter > Section"."""
     above: list[tuple[int, str]] = []
     for heading in sorted(headings, key=lambda heading: heading.start):
         while above and above[-1][0] >= heading.level:
@@ -81,7 +87,7 @@ def heading_paths(headings: Iterable[Heading]) -> Iterator[tuple[int, str]]:
 
 
 def _sections(document: LoadedDocument) -> Iterator[tuple[int, int, int, str]]:
-    """From one heading to the next: its start, where the text below the heading starts, its end, and its path."""
+    """Yield each section: its start, the start of the text below its heading, its end, and its heading path."""
     text = document.text
     paths = list(heading_paths(heading for heading in document.headings if heading.level < PLACE))
     ends = [start for start, _ in paths] + [len(text)]
@@ -92,14 +98,14 @@ def _sections(document: LoadedDocument) -> Iterator[tuple[int, int, int, str]]:
 
 
 class _Packer:
-    """Fills one chunk after the other; `_units` are those of the chunk in hand."""
+    """Fill one chunk after the other; `_units` are the units of the current chunk."""
 
     def __init__(self, text: str, ends: Sequence[int], size: int) -> None:
         self.chunks: list[Chunk] = []
         self._text, self._ends, self._size, self._target = text, ends, size, size
         self._widest = max(_WIDE * size, _WIDEST_AT_LEAST)
         self._cuts = (_rows, _sentences, partial(_between, _LINE), partial(_between, _BLANK), _runs, self._forced)
-        """How a unit that is too long is cut, the widest parts first."""
+        """The ways to cut a unit that is too long, the widest parts first."""
         self._units: list[_Unit] = []
         self._path = ""
         self._heading: str | None = None
@@ -122,7 +128,9 @@ class _Packer:
         self._units, self._heading, self._unbroken = [], None, False
 
     def _tokens(self, units: Sequence[_Unit]) -> int:
-        """How many tokens end in the text from the first of these units to the last, and what cutting may cost."""
+        """Count the tokens that end in the text from the first to the last of these units, plus the `extra` tokens of
+        cuts.
+        """
         if not units:
             return 0
         ending = bisect_right(self._ends, units[-1].end) - bisect_right(self._ends, units[0].start)
@@ -130,7 +138,7 @@ class _Packer:
 
     @property
     def _closable(self) -> bool:
-        """Whether the chunk in hand may stand alone: a heading may not, unless it is longer than many a text."""
+        """Whether the current chunk may stand alone; without body text it may only if it is more than half full."""
         used, wide = self._tokens(self._units), _width(self._units)
         if self._heading is None:
             return used > self._size // 2 or wide > self._widest // 2
@@ -141,7 +149,7 @@ class _Packer:
         return _width(units) <= self._widest and self._tokens(units) <= self._size
 
     def _add(self, unit: _Unit, level: int = 0) -> None:
-        """Take a unit; begin a new chunk if it does not fit, and take it in parts if it fits in none."""
+        """Add a unit to the current chunk; begin a new chunk if it does not fit, and cut it if it fits in none."""
         if unit.end <= unit.start:
             return
         whole = self._closable or (unit.row and self._tokens([unit]) <= self._size)
@@ -157,7 +165,9 @@ class _Packer:
             self._heading = self._path
 
     def _add_parts(self, unit: _Unit, level: int) -> None:
-        """The outermost unit that is too long is shared out evenly, so that no scrap is left over at its end."""
+        """Cut a unit that is too long and add its parts; the outermost one is cut evenly, so that no scrap is left at
+        its end.
+        """
         before = self._target
         total = self._tokens(self._units) + self._tokens([unit])
         if before == self._size and total:
@@ -167,7 +177,7 @@ class _Packer:
         self._target = before
 
     def _forced(self, text: str, start: int, end: int) -> Iterator[_Unit]:
-        """Cut inside a word: a part has at most as many tokens as code points, a part of an unknown word has one."""
+        """Cut inside a word: a part has at most as many tokens as code points; a part of an unknown word has one."""
         length, tokens = end - start, self._tokens([_Unit(start, end)])
         step = max(1, self._size // 4) if tokens > 1 else ceil(length / ceil(length / (self._widest // 4)))
         for first in range(start, end, step):
@@ -180,7 +190,7 @@ def _width(units: Sequence[_Unit]) -> int:
 
 
 def _between(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[_Unit]:
-    """The text between the matches of a pattern, white space at its ends left out."""
+    """Yield the text between the matches of a pattern, without white space at its ends."""
     for match in pattern.finditer(text, start, end):
         yield _Unit(*stripped(text, start, match.start()))
         start = match.end()
@@ -188,7 +198,7 @@ def _between(pattern: re.Pattern[str], text: str, start: int, end: int) -> Itera
 
 
 def _rows(text: str, start: int, end: int) -> Iterator[_Unit]:
-    """Each row of a table, and what stands between two as it is."""
+    """Yield each row of a table, and the text between two rows."""
     for match in _ROW.finditer(text, start, end):
         yield _Unit(*stripped(text, start, match.start()))
         yield _Unit(*stripped(text, *match.span()), row=True)
@@ -197,18 +207,22 @@ def _rows(text: str, start: int, end: int) -> Iterator[_Unit]:
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[_Unit]:
-    """From one sentence to the next: `sentences` leaves rulers and the like out, chunks leave nothing out."""
+    """Yield the text from the start of one sentence to the next, because `sentences` leaves out rulers and chunks must
+    not.
+    """
     starts = [start + each.start for each in sentences(text[start:end])]
     return (_Unit(*stripped(text, *part)) for part in pairwise([start, *starts[1:], end]))
 
 
 def _runs(text: str, start: int, end: int) -> Iterator[_Unit]:
-    """Letters and digits together, ASCII signs alone: tokenizers cut there too, but not before a combining accent."""
+    """Yield runs of letters and digits, and single ASCII signs: tokenizers cut there too, but not before a combining
+    accent.
+    """
     return (_Unit(*match.span()) for match in _RUN.finditer(text, start, end))
 
 
 def _overlapping(document: LoadedDocument, chunks: list[Chunk], ends: Sequence[int], overlap: int) -> list[Chunk]:
-    """Let every chunk begin up to `overlap` tokens earlier: at a sentence if there is one, else at a word."""
+    """Start every chunk up to `overlap` tokens earlier: at a sentence if possible, else at a word."""
     text = document.text
     headings = sorted(heading.start for heading in document.headings if heading.level < PLACE)
     overlapping = chunks[:1]

@@ -1,7 +1,7 @@
-"""An answer and its passages -> the answer with citations that code has checked.
+"""Check the citations of an answer against its passages.
 
-A language model is free to put [1] behind anything. What a citation says here comes from the passage: the quote is cut
-from it, page and heading are its own, and `verified` is decided by comparing words.
+A language model is free to put [1] behind anything. A citation takes its content from the passage: the quote is cut
+from it, page and heading are the passage's own, and `verified` is decided by comparing words.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 SAYS_SOMETHING = 5
-"""Words from which a sentence of a near passage is worth showing; headings are shorter."""
+"""The least number of words of a sentence of a near passage that is worth showing; headings have fewer."""
 
 BETWEEN = "\n\n"
-"""What stands between the strips of a recomposed passage."""
+"""The text between the strips of a recomposed passage."""
 
-NEAR = 0.2
-"""Cosine below which a passage is not worth naming as near."""
+LEAST_SIMILARITY = 0.2
+"""The cosine below which a passage is too far away to be shown as near."""
 
 NEAREST = 3
-"""Passages that are named as near."""
+"""The most passages that are shown as near."""
 
-HELD = 0.5
-"""Share of the words of a sentence that a passage holds which is cited for it, where none says it."""
+CITED_SHARE = 0.5
+"""The least share of a sentence's words in a passage that is cited for it although no passage says it."""
 
 _LOOSE = re.compile(
     r"[ \t]*\((?:passages? )?(\d{1,2})\)(?=[.!?]?(?:\s|$))"
     r"|,?[ \t]*(?:(?:according to|as stated in|in|see) )?(?:the )?passages? (\d{1,2})(?=[.!?]?(?:\s*$|\n))",
     re.IGNORECASE,
 )
-"""How models mark passages in other ways: "(2)", "in passage 3"."""
+"""Other forms in which models cite passages: "(2)", "in passage 3"."""
 
 _THE_PASSAGE = r"(?:the |these )?(?:given |provided )?passages?(?: from [^\s,]+)?"
 _SOURCE_SAYS = re.compile(
@@ -56,17 +56,17 @@ _SOURCE_SAYS = re.compile(
 _AS_STATED = re.compile(
     rf",? (?:as (?:stated|mentioned|described) in|according to) {_THE_PASSAGE}(?=[.!?])", re.IGNORECASE
 )
-"""How a sentence begins or ends that says no more than that it is from the passages."""
+"""Phrases at the end of a sentence, and in _SOURCE_SAYS at its start, that say only that it comes from the passages."""
 
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The text with unknown numbers taken out, its citations in order, and what was wrong.
+    """Hold the text without unknown numbers, its citations in order, and the errors that were found.
 
-    `dropped` counts numbers that name no passage; `uncited` the sentences that no citation stands behind. `marks` are
-    the marks of the text: what looks like one in code, x[0], is not among them.
+    `dropped` counts numbers that name no passage, `uncited` sentences without a citation. `marks` are the marks of the
+    text; code that looks like one, x[0], is not among them.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Checked:
 
     @property
     def status(self) -> Status:
-        """What the citations alone allow to say: grounded when every sentence has a verified one."""
+        """The status that the citations alone allow: grounded if every sentence has a verified citation."""
         if not self.text or reads_as_refusal(self.text):
             return "abstained"
         verified = sum(citation.verified for citation in self.citations)
@@ -89,9 +89,9 @@ class Checked:
 def check(text: str, documents: Sequence[Document], question: str = "") -> Checked:
     """Check every mark [n] of an answer to a question against the n-th document.
 
-    A citation is verified when the passage says the sentence word for word, in whole sentences of its own, or when
-    every number and name of the sentence stands in the quote, in the same order, the two are close, and neither denies
-    or turns what the other says: see `support`. A property of the file carries a sentence in the same way.
+    A citation is verified if the passage says the sentence word for word, in whole sentences of its own, or if every
+    number and name of the sentence stands in the quote, in the same order, the two share most words, and neither denies
+    or turns the statement of the other: see `support`. A property of the file supports a sentence in the same way.
     """
     numbers = range(1, len(documents) + 1)
     text, placed, dropped = _written(text, _marks(text, documents), dict(zip(numbers, numbers, strict=True)))
@@ -104,7 +104,7 @@ def check(text: str, documents: Sequence[Document], question: str = "") -> Check
 
 
 def renumbered(checked: Checked) -> Checked:
-    """The same with the numbers 1, 2, … in the order in which a reader meets them."""
+    """Renumber the marks and citations 1, 2, … in the order in which a reader meets them."""
     new = {number: position for position, number in enumerate(order(checked), start=1)}
     text, placed, _ = _written(checked.text, checked.marks, new)
     citations = tuple(replace(citation, number=new[citation.number]) for citation in checked.citations)
@@ -112,20 +112,23 @@ def renumbered(checked: Checked) -> Checked:
 
 
 def order(checked: Checked) -> list[int]:
-    """The numbers of its marks, each once, in the order in which a reader meets them."""
+    """Return the numbers of the marks, each once, in the order in which a reader meets them."""
     return list(dict.fromkeys(number for _, cited in checked.marks for number in cited))
 
 
 def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = ()) -> tuple[str, int]:
-    """An answer over these documents with its mark [n] as [new[n]], and how many numbers without a new one it lost."""
+    """Replace each mark [n] of an answer over these documents by [new[n]]; return the text and the count of dropped
+    numbers.
+    """
     text, _, dropped = _written(text, _marks(text, documents), new)
     return text, dropped
 
 
 def marked(text: str, documents: Sequence[Document], question: str = "") -> str:
-    """What a model wrote to a question, with the marks that code sets: behind each sentence the passage that says it.
+    """Set the marks of a model's answer by code: behind each sentence the number of the passage that says it.
 
-    What a model marks itself, as [1], (1) or "in passage 1", is a hint: it stays where no passage says the sentence.
+    The model's own marks, such as [1], (1) or "in passage 1", are hints: a hint stays where no passage says the
+    sentence.
     """
     if check(text, documents, question).status == "grounded":
         return text
@@ -142,8 +145,10 @@ def marked(text: str, documents: Sequence[Document], question: str = "") -> str:
 
 
 def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[int]:
-    """The numbers of the passages behind a sentence: of those that say it, by the hint, else the first, word for word
-    if one does; else the hint, else the passage that holds most of its words.
+    """Return the numbers of the passages to cite for a sentence.
+
+    If passages say it, these are the hinted ones among them, else the first, word-for-word matches first. If none does,
+    they are the hinted ones, else the passage that holds most of its words, if it holds the share CITED_SHARE.
     """
     if claim.text.endswith(":"):
         return []
@@ -162,23 +167,23 @@ def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[
         number: len(wanted & set(content_stems(document.page_content))) for number, document in enumerate(documents, 1)
     }
     best = max(held, key=lambda number: held[number], default=0)
-    return [best] if best and held[best] >= HELD * len(wanted) else []
+    return [best] if best and held[best] >= CITED_SHARE * len(wanted) else []
 
 
 def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, int]:
-    """A text without the numbers that name none of these documents, and how many those were."""
+    """Remove the numbers that name none of these documents; return the text and how many were removed."""
     return remapped(text, {number: number for number in range(1, len(documents) + 1)}, documents)
 
 
 def nearest(
     documents: Iterable[Document], question: str, whys: Mapping[str, str], texts: AnswerTexts = ENGLISH
 ) -> tuple[Citation, ...]:
-    """The passages that came closest to a question that nothing answered, each with its best sentence.
+    """Return citations of the passages that came closest to an unanswered question, each with its best sentence.
 
-    `whys` says by chunk id why a passage was not enough; where nobody said, its similarity does.
+    `whys` says by chunk id why a passage was not enough; otherwise its similarity is given as the reason.
     """
     scores = [(float(document.metadata.get("score", 0.0)), document) for document in documents]
-    near = [(score, document) for score, document in scores if score >= NEAR][:NEAREST]
+    near = [(score, document) for score, document in scores if score >= LEAST_SIMILARITY][:NEAREST]
     citations: list[Citation] = []
     for number, (score, document) in enumerate(near, start=1):
         found = [(place, _best_sentence(question, place.text)) for place in _places(document)]
@@ -190,17 +195,18 @@ def nearest(
 
 
 def quotation(number: int, document: Document, span: Span) -> Citation:
-    """A part of a passage, code points of its text, as a citation of the number: it is word for word what it quotes."""
+    """Cite a span of a passage, in code points of its text, under a number; the quote is exact."""
     place = next(place for place in _places(document) if span.end <= place.offset + len(place.text))
     inside = Span(max(0, span.start - place.offset), span.end - place.offset)
     return _citation(number, document, place, inside, inside.of(place.text), located="exact", verified=True)
 
 
 def reads_as_refusal(text: str) -> bool:
-    """Whether a model means the fixed reply for "your files do not say"; `is_refusal` is what this program writes.
+    """Return whether a model's reply is the fixed refusal, "your files do not say"; `is_refusal` finds this program's
+    own refusals.
 
-    In any language that a model may write it in, with or without marks, quotation marks and full stop; models like to
-    add "to the question".
+    The refusal may be in any language of REFUSALS, with or without marks, quotation marks and full stop, and with an
+    ending that models like to add, such as "to the question".
     """
     return _plain(text) in {f"{_plain(refusal)} {end}".strip() for refusal in REFUSALS for end in ("", *ENDINGS)}
 
@@ -210,7 +216,7 @@ def _plain(reply: str) -> str:
 
 
 def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[str, tuple[Mark, ...], int]:
-    """A text with its mark [n] as [new[n]], where its marks stand then, and how many numbers have no new one."""
+    """Replace each mark [n] of a text by [new[n]]; return the text, its marks, and how many numbers have no new one."""
     written, end, dropped = "", 0, 0
     placed: list[Mark] = []
     for span, cited in known:
@@ -230,12 +236,14 @@ def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[
 
 
 def _marks(text: str, documents: Sequence[Document]) -> list[Mark]:
-    """The marks of a text that are no code."""
+    """Return the marks of a text that are not code."""
     return [mark for mark in marks(text) if not _is_code(text, *mark, documents)]
 
 
 def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Document]) -> bool:
-    """Whether what looks like a mark is an index, x[0], that a passage has too; "costs 9 euros[1]." is none."""
+    """Return whether an apparent mark is an index, x[0], that a passage also contains; the mark of "costs 9 euros[1]."
+    is not.
+    """
     before = re.search(r"[\w.)\]]+$", text[: span.start])
     if span.of(text)[0] != "[" or not before:
         return False
@@ -245,10 +253,12 @@ def _is_code(text: str, span: Span, cited: Sequence[int], documents: Sequence[Do
 
 
 def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The claims of an answer without marks, with their numbers; of a sentence with several marks its clauses.
+    """Yield the claims of an answer without marks, each with its numbers; a sentence with several marks yields its
+    clauses.
 
-    A claim without a mark is cited with those of the answer whose passages say it word for word. A line that names what
-    the next claim is about, "Harbour Lane:", is none where its words stand in the name, title or heading of the file.
+    A claim without a mark is cited with those numbers of the answer whose passages say it word for word. A line that
+    names the subject of the next claim, "Harbour Lane:", is not a claim if its words stand in the name, title, heading
+    or date of a cited file.
     """
     everywhere = dict.fromkeys(number for _, cited in placed for number in cited)
     every = claims(text, placed)
@@ -262,7 +272,7 @@ def _cited(text: str, placed: Sequence[Mark], documents: Sequence[Document]) -> 
 
 
 def _are_of(label: str, numbers: Iterable[int], documents: Sequence[Document]) -> bool:
-    """Whether the words of a label stand in what one of these documents says of itself."""
+    """Return whether the words of a label stand in the name, title, heading or date of one of these documents."""
     each = ([documents[number - 1].metadata.get(key) for key in _NAMED] for number in numbers)
     return any(set(words(label)) <= set(words(" ".join(map(str, named)))) for named in each)
 
@@ -271,7 +281,9 @@ _NAMED = ("source", "title", "heading", "date")
 
 
 def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """A claim with its numbers; of a sentence with words between its marks what stands before each, and the rest."""
+    """Yield a claim with its numbers; a sentence with words between its marks yields the text before each mark, and the
+    rest.
+    """
     inside = [mark for mark in placed if claim.span.start < mark[0].end <= claim.span.end]
     start, numbers = claim.span.start, dict[int, None]()
     for (span, cited), (following, _) in pairwise(inside):
@@ -284,7 +296,9 @@ def _clauses(text: str, claim: Claim, placed: Sequence[Mark]) -> Iterator[tuple[
 
 
 def _cite(sentence: str, number: int, document: Document, question: str) -> Citation:
-    """The best quote for a sentence in its passage; in one that was recomposed of strips, in one of these."""
+    """Cite the best quote for a sentence in its passage; in a passage that was recomposed of strips, the best quote of
+    one strip.
+    """
     sentence = without_bullet(sentence)
     found = [(place, evidence(sentence, place.text, question, head(document))) for place in _places(document)]
     place, best = max(found, key=lambda pair: (pair[1].verified, pair[1].exact))
@@ -300,12 +314,12 @@ def _cite(sentence: str, number: int, document: Document, question: str) -> Cita
 
 
 def _property(sentence: str, document: Document) -> str:
-    """The property of the file that says a sentence, "Author: Ada Quill"; empty where none does."""
+    """Return the property of the file that supports a sentence, "Author: Ada Quill"; empty if none does."""
     return next((each.quote for each in properties(document) if evidence(sentence, each.sentence).verified), "")
 
 
 class _Place(NamedTuple):
-    """A part of a passage that stands together in its file: where it starts in the document and in the passage."""
+    """Hold a continuous part of a passage: its start in the document, its offset in the passage, and its text."""
 
     start: int
     offset: int
@@ -313,7 +327,9 @@ class _Place(NamedTuple):
 
 
 def _places(document: Document) -> Iterator[_Place]:
-    """The parts of a passage in their order; see `graphs.strips.recomposed`. What was computed has a part per line."""
+    """Yield the parts of a passage in order (see `graphs.strips.recomposed`); a computed passage yields each line, then
+    the whole.
+    """
     text, start, offset = document.page_content, int(document.metadata.get("start", 0)), 0
     if is_computed(document):
         yield from (_Place(start, 0, line) for line in [*text.split("\n"), text] if line)
@@ -324,14 +340,16 @@ def _places(document: Document) -> Iterator[_Place]:
 
 
 def _best_sentence(question: str, passage: str) -> Span:
-    """The earliest sentence that holds most words of a question; headings are passed over where there is more."""
+    """Return the earliest sentence that holds most words of a question; headings are skipped if there is another
+    sentence.
+    """
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
     spans = [span for span in spans if len(words(span.of(passage))) >= SAYS_SOMETHING] or spans
     return max(spans, key=lambda span: _held(question, span.of(passage)))
 
 
 def _held(question: str, text: str) -> int:
-    """How many words of a question a text holds."""
+    """Count the words of a question that a text holds."""
     return len(set(content_stems(question)) & set(content_stems(text)))
 
 

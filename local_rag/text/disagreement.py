@@ -1,4 +1,4 @@
-"""Which passages of different files disagree about one fact: other values in sentences that are alike."""
+"""Find passages of different files that disagree about one fact: different values in similar sentences."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Evaluator
 
-LEAST = 0.2
-"""The least probability, of both passages, that they hold the answer."""
+LEAST_ANSWERABLE = 0.2
+"""The least probability, for both passages, that they hold the answer."""
 ASKED = 0.4
-"""The least share of what the question asks for, its content words but for names, that each sentence has."""
+"""The least share of the question's content words, without names, that each sentence holds."""
 KNOWN = 0.6
-"""The least share of the question's content words that each passage has, in its text or its header."""
+"""The least share of the question's content words that each passage holds, in its text or its header."""
 
 _UNDECIDED = re.compile(
     r"\b(?:propos\w+|suggest\w*|idea|formerly|previously|used to|no longer|instead of|originally|one of|co-?\w+er"
     r"|until (?:\w+ )?\d{4})\b",
     re.IGNORECASE,
 )
-"""What a sentence says that tells of a proposal, of the past, or of one of several."""
+"""Words of a sentence about a proposal, the past, or one of several things."""
 
 _SEVERAL = re.compile(
     r"^(?:and |but |so )?(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|must|may)\b"
@@ -47,13 +47,13 @@ _STANDING = re.compile(
     r"\b(?:is|was|are|were|does|do|has|have|will|can|must|may|should|costs?|how|when|year|date)\b"
     r"|\b(?:who|which \w+|what) (?:\w+s|wrote|founded|invented|designed|built|created|owned)\b"
 )
-"""Questions of these words are about what stands, and not about what may have happened often."""
+"""Words of questions about a lasting state, not about an event that may have happened often."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The answer of one passage, and its value. `number` is its place among the passages of the question, `quote` is
-    where the sentence stands that holds it.
+    """Hold the answer of one passage and its value. `number` is the passage's position among the passages of the
+    question, `quote` the place of the sentence with the answer.
     """
 
     number: int
@@ -68,7 +68,7 @@ class Statement:
 
     @cached_property
     def header(self) -> str:
-        """What its file and document are called."""
+        """The names of the statement's file and document."""
         return header_of(self.passage)
 
     @cached_property
@@ -78,13 +78,14 @@ class Statement:
 
 
 Side = list[Statement]
-"""What files state that agree with each other, the newest file first."""
+"""Statements of files that agree with each other, the newest file first."""
 
 
 def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluator) -> list[list[Statement]]:
-    """The sides of a disagreement, each with what its files state; empty where there is none.
+    """Return the sides of a disagreement, each with the statements of its files; empty if there is none.
 
-    Only a question for one fact has one answer. Only passages of files are compared: the web always disagrees.
+    Only a question for one fact has one answer. Only passages of files are compared, because pages of the web always
+    disagree.
     """
     files = {n: document for n, document in enumerate(documents) if document.metadata.get("origin") != "web"}
     if len(set(map(_source, files.values()))) < 2 or not asks_for_one_fact(question):
@@ -101,20 +102,21 @@ def disagreeing(question: str, documents: Sequence[Document], evaluator: Evaluat
 
 
 def asks_for_one_fact(question: str) -> bool:
-    """Whether a question wants one person, date, number, place or name: two different answers cannot both be right.
+    """Return whether a question wants one person, date, number, place or name, so that two different answers cannot
+    both be right.
 
-    Not a list, an explanation, a yes or a no, not two things at once, and not what happened, which may have happened
-    often: who the director is, and not who spoke. English only.
+    It wants no list, no explanation, no yes or no, not two things at once, and no event that may have happened often:
+    "who is the director", not "who spoke". English only.
     """
     plain = " ".join(fold(question).split()).strip(" ?!.")
     return kind_of(question) in ("fact", "open") and bool(_STANDING.search(plain)) and not _SEVERAL.search(plain)
 
 
 def _statements(question: str, files: Mapping[int, Document], evaluator: Evaluator) -> Iterator[Statement]:
-    """The likeliest answer of each file, where it has a value; `files` are passages by their numbers."""
+    """Yield the likeliest answer of each file, if it has a value; `files` are passages by their numbers."""
     passages = list(files.values())
     readings = zip(evaluator.read(question_to_read(question, passages), passages), files, strict=True)
-    likely = [(reading, n) for reading, n in readings if reading.spans and reading.answerable >= LEAST]
+    likely = [(reading, n) for reading, n in readings if reading.spans and reading.answerable >= LEAST_ANSWERABLE]
     best = {_source(files[n]): (reading, n) for reading, n in sorted(likely, key=lambda pair: pair[0].answerable)}
     for reading, n in best.values():
         text, span = files[n].page_content, reading.spans[0]
@@ -128,7 +130,9 @@ def _statements(question: str, files: Mapping[int, Document], evaluator: Evaluat
 
 
 def _disagree(question: str, first: Statement, second: Statement) -> bool:
-    """Whether two statements give other values for one thing, in sentences that both say what the question asks."""
+    """Return whether two statements give different values for one thing, in sentences that both address
+    the question.
+    """
     pair = (first, second)
     if same(first.value, second.value) is not False or not all(_says_what_is_asked(question, each) for each in pair):
         return False
@@ -144,20 +148,22 @@ def _says_what_is_asked(question: str, statement: Statement) -> bool:
 
 
 def _of_different_things(question: str, first: Statement, second: Statement) -> bool:
-    """Whether one lacks a name of the question, is about another whole than the question, or each has something own."""
+    """Return whether two statements are about different things: one lacks a name of the question or is about another
+    whole than the question, or each has a word that the other lacks.
+    """
     known = _stems(f"{question} {first.text} {second.text}")
     alone = any(_marks(question) - each.known or _of_another(question, each, known) for each in (first, second))
     return alone or bool(_only_in(first, second, known) and _only_in(second, first, known))
 
 
 def _of_another(question: str, statement: Statement, known: frozenset[str]) -> bool:
-    """Whether what the question asks for is here that of something else: the captain of another team."""
+    """Return whether the sentence is about the same role in another whole: the captain of another team."""
     of_what = _of_what(statement.sentence)
     return any((of := of_what.get(head)) and not of & known for head in _of_what(question))
 
 
 def _only_in(mine: Statement, other: Statement, known: frozenset[str]) -> frozenset[str]:
-    """The names, numbers and complements that only one of two statements has."""
+    """Return the names, numbers and complements that only the first of two statements has."""
     words = filter(str.isalpha, _marks(mine.header))
     return _marks(mine.sentence).union(words, *_of_what(mine.sentence).values()) - known - other.known
 
@@ -167,13 +173,15 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _marks(text: str) -> frozenset[str]:
-    """The stems of the names of a text, its numbers, and the letters behind a word: b of "Hall B"."""
+    """Return the stems of a text's names, its numbers, and single letters behind a word: b of "Hall B"."""
     letters = re.findall(r"(?<=\w )[B-HJ-Z]\b(?!\.)", text)
     return frozenset({*map(stem, names(text)), *numbers(text), *map(str.lower, letters)})
 
 
 def _of_what(text: str) -> dict[str, set[str]]:
-    """What follows "of" or "for" by what is before it, as stems: of "captain of the hockey team" hockey and team."""
+    """Map each word before "of" or "for" to the stems after it: captain to hockey and team for "captain of the hockey
+    team".
+    """
     found = re.findall(r"(\w+) (?:of|for) (?:(?:the|a|an|our|their|his|her) )?(\w+(?: \w+)?)", text)
     return {stem(head.lower()): set(content_stems(of)) for head, of in found}
 

@@ -1,7 +1,8 @@
-"""Questions about a document itself: what it is about, who wrote it, when, its title, what it says of something.
+"""Recognise questions about a document itself: its content, author, date, title, another line of its head, or its view
+of a topic.
 
-The forms of English and German questions, as regular expressions over the whole question. Which document is meant is
-for `index.named_documents` to say; a name that no document has makes the question an ordinary one.
+The forms of English and German questions are regular expressions over the whole question. `index.named_documents` finds
+the document that is meant; a name that no document has makes the question an ordinary one.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 Asks = Literal["content", "author", "date", "title", "field", "topic"]
-"""What of a document is asked for: `field` is any other line of its head ("Status: Final"), `topic` what it says."""
+"""The thing that a question asks of a document: `field` is any other line of its head ("Status: Final"), `topic` its
+statement about a topic.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentQuestion:
-    """A question in the form of one about a document.
+    """Hold the parts of a question about a document.
 
-    `name` is the part that names the document, without articles. `topic` is the rest of a question for what the
-    document says, as words to search with. `field` is the name of the line that holds the answer, folded.
+    `name` is the part that names the document, without articles. `topic` is the topic that the document is asked about,
+    as words to search with. `field` is the name of the line that holds the answer, folded.
     """
 
     asks: Asks
@@ -95,14 +98,14 @@ _ARTICLE = re.compile(
     r"|unsere|unseren|dieser|diese|dieses)\s+",
     re.IGNORECASE,
 )
-LONGEST = 400
-"""Characters of a question that are looked at; a longer one is hardly about a document itself."""
+LONGEST_QUESTION = 400
+"""The most characters of a question that is examined; a longer one is hardly about a document itself."""
 
 
 def document_question(question: str) -> DocumentQuestion | None:
-    """The question as one about a document, None where it has no such form."""
+    """Read a question as one about a document; return None if it has no such form."""
     plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
-    if len(plain) > LONGEST:
+    if len(plain) > LONGEST_QUESTION:
         return None
     for asks, pattern in _PATTERNS:
         if match := pattern.fullmatch(plain):
@@ -120,10 +123,11 @@ def whole_document(question: str) -> str:
 
 
 def question_to_read(question: str, documents: Sequence[Document]) -> str:
-    """The question as an evaluator reads it with these passages; whoever reads them for it reads with the same.
+    """Return the question that an evaluator reads with these passages; every other reader that works for it must read
+    the same one.
 
-    Of a question for what somebody or some document says of something, only the something, if the passages name that
-    somebody or the search `named` the document: the author of a text stands in its head, not in its sentences.
+    A question for the view of a person or document on a topic is reduced to the topic, if a passage names that person
+    or document or the search `named` the document: the author of a text stands in its head, not in its sentences.
     """
     form = document_question(question)
     if form is None or form.asks != "topic":

@@ -1,4 +1,6 @@
-"""Bytes to text: byte order marks, UTF-8, what a file or a server declares, and only then a guess."""
+"""Decode bytes to text: by byte order marks, as UTF-8, by the encoding that a file or a server declares, and only then
+by a guess.
+"""
 
 from __future__ import annotations
 
@@ -30,23 +32,23 @@ _SUPERSETS = {
     "euc_kr": "cp949",
     "gb2312": "gb18030",
 }
-"""What the web reads instead (https://encoding.spec.whatwg.org/#names-and-labels): the same and more."""
+"""The supersets that the web reads in place of some encodings (https://encoding.spec.whatwg.org/#names-and-labels)."""
 _ENCODINGS = re.compile(
     r"utf-?8|utf-16(?:-[lb]e)?|utf-32(?:-[lb]e)?|ascii|cp\d+|iso8859-\d+|iso2022_\w+|koi8-[rtu]|kz1048|ptcp154|tis-620"
     r"|shift_jis\w*|euc_\w+|gb2312|gbk|gb18030|big5(?:hkscs)?|johab|mac-\w+"
 )
-"""Python's names of encodings of texts. It has others, some of which take quadratic time."""
+"""Python's names of text encodings. Python has other codecs, some of which take quadratic time."""
 _CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _SAMPLE = 1 << 18
 _BROKEN_SEQUENCES = 0.02
-"""Share of bad bytes among the multi-byte sequences up to which a text still is UTF-8, but damaged."""
+"""The share of bad bytes among the multi-byte sequences up to which a text counts as damaged UTF-8."""
 
 
 def decode(data: bytes, *labels: str) -> str:
-    """The text of these bytes; `labels` are encodings that they are said to have, the most trusted first, or "".
+    """Decode bytes to text; `labels` are the encodings that sources declare, the most trusted first, or "".
 
-    UTF-8 comes before any label, because nothing else happens to be valid UTF-8, and labels are wrong.
-    Raises FileSkipped for no bytes at all and for bytes that are no text.
+    UTF-8 is tried before any label, because hardly any other text is valid UTF-8, and labels may be wrong. Raises
+    FileSkipped for empty or blank bytes and for bytes that are not text.
     """
     if not data.strip():
         raise FileSkipped("is empty")
@@ -69,14 +71,14 @@ def decode(data: bytes, *labels: str) -> str:
 
 
 def declared_charset(data: bytes) -> str:
-    """The encoding that a page or an XML file names in its first 2 KB, or nothing."""
+    """Return the encoding that a page or an XML file names in its first 2 KB, or ""."""
     match = _CHARSET.search(data[:2048])
     label = match.group(1).decode("ascii", "replace") if match else ""
     return "" if label.lower().startswith(("utf-16", "utf-32")) else label  # it could not be read if it were
 
 
 def known_encoding(label: str) -> str:
-    """Python's name for an encoding of texts, or empty; mails write x-sjis, windows-874 and iso-8859-8-i."""
+    """Return Python's name for a text encoding, or ""; mails write x-sjis, windows-874 and iso-8859-8-i."""
     label = label.strip().lower()
     for form in (label, re.sub(r"^x-|-[ei]$", "", label), re.sub(r"^(x-)?(windows|dos|cp)-", "cp", label)):
         with suppress(LookupError, ValueError):
@@ -86,7 +88,9 @@ def known_encoding(label: str) -> str:
 
 
 def _wide(head: bytes) -> str:
-    """UTF-16 or UTF-32 without a mark: the zero bytes of Latin letters stand at the same places."""
+    """Recognise UTF-16 or UTF-32 without a mark by the zero bytes of Latin letters, which stand at the same places;
+    else return "".
+    """
     if len(head) < 8:
         return ""
     zeros = [head[offset::4].count(0) / len(head[offset::4]) for offset in range(4)]
@@ -108,7 +112,9 @@ def _refuse_binary(data: bytes) -> None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """The text if it is UTF-8, a few damaged places (or a character cut at the end) allowed; None if it is not."""
+    """Decode UTF-8, with a few damaged places (or a character cut at the end) allowed; return None if it
+    is not UTF-8.
+    """
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd")
     if bad:
@@ -119,7 +125,9 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _guess(data: bytes) -> str:
-    """charset-normalizer's best guess from the first 256 KB; of equal ones, and where it has none, cp1252."""
+    """Guess the encoding with charset-normalizer from the first 256 KB; return cp1252 if it has no guess or if cp1252
+    fits as well.
+    """
     from charset_normalizer import from_bytes
 
     sample = data[:_SAMPLE]

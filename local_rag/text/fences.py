@@ -1,4 +1,4 @@
-"""Text from files, the web, a person or a model, made safe to stand between the fences of a prompt."""
+"""Make text from files, the web, a person or a model safe to stand between the fences of a prompt."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import unicodedata
 from local_rag.text.words import IGNORABLE
 
 BROKEN = "‹"
-"""Stands in place of the bracket that would begin a fence."""
+"""The replacement for a bracket that would begin a fence."""
 
 _FENCE = re.compile(r"<(?=\s*+/?+\s*+(?:passage|answer)\b)", re.IGNORECASE)
 _BRACKET = re.compile("[<＜﹤]")
-"""What NFKC reads as the bracket of a fence: these and no others."""
+"""All characters that NFKC maps to the bracket of a fence."""
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202a-\u202e\u2066-\u2069]")
 _IGNORABLE = re.compile(f"[{IGNORABLE}]")
 
 
 def fenced(text: str) -> str:
-    """The text without anything that reads like a fence, <passage> or <answer>, and without what nobody sees of it.
+    """Remove from a text everything that reads like a fence, <passage> or <answer>, and its hidden characters.
 
     A fence is found as a model may read it: under NFKC and without default-ignorable characters; its bracket is then
-    replaced. Tag characters go, because they spell words that nobody sees (with them the flags of England, Scotland and
-    Wales, which become a plain flag), and so do bidirectional overrides and isolates, because a text reads otherwise
-    than it is. All else stays as it is: 10⁵ is not 105, and joiners belong to scripts and emoji.
+    replaced. Tag characters are removed, because they spell invisible words (the flags of England, Scotland and Wales
+    become a plain flag). Bidirectional overrides and isolates are removed, because they show a text in another order
+    than it is stored in. Everything else stays as it is: 10⁵ is not 105, and joiners belong to scripts and emoji.
     """
     if text.isascii():
         return _FENCE.sub(BROKEN, text)
@@ -37,9 +37,10 @@ def fenced(text: str) -> str:
 
 
 def _as_read(text: str) -> tuple[str, list[int]]:
-    """The text under NFKC without ignorable characters, and where each of its characters comes from.
+    """Return the text under NFKC without ignorable characters, and for each of its characters the position it comes
+    from.
 
-    Each character is taken by itself: what it makes with those around it is never a letter of a fence.
+    Each character is normalized by itself: no combination with its neighbours is ever a letter of a fence.
     """
     read, origins = [], list[int]()
     for place, character in enumerate(text):

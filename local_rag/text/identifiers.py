@@ -1,4 +1,6 @@
-"""What full-text search sees of a text besides its words: identifiers as one word, and scripts without blanks."""
+"""Prepare text for full-text search: identifiers as one word, and a blank around each sign of scripts
+without blanks.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from collections.abc import Iterator
 
 from local_rag.text.words import UNSPACED, fold
 
-SHORTEST = 5
-"""Characters of an identifier without its blanks and hyphens."""
+SHORTEST_ID = 5
+"""The least number of characters of an identifier, without its blanks and hyphens."""
 
-_MOST = 12
-"""Groups of an identifier; an IBAN has nine at most."""
+_MOST_GROUPS = 12
+"""The most groups of an identifier; an IBAN has nine at most."""
 
 _RUN = re.compile(
     r"(?<![^\W_])(?=[A-Za-z]*[\d/‐‑–-]|[+(])(?:"  # a plain word is none: that is soon seen
@@ -26,38 +28,42 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a sign of a script without blanks is in it."""
+    """Return whether a text holds a sign of a script without blanks."""
     return bool(_UNSPACED.search(text))
 
 
 def searchable(text: str) -> str:
-    """The text as full-text search reads it: spaced, with its identifiers in one piece behind it."""
+    """Return the text as full-text search reads it: spaced, followed by its identifiers without blanks."""
     return "\n".join([spaced(text), *dict.fromkeys(identifiers(text))])
 
 
 def spaced(text: str) -> str:
-    """The text with a blank around each sign of a script without blanks."""
+    """Put a blank around each sign of a script without blanks."""
     return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)
 
 
 def identifiers(text: str) -> Iterator[str]:
-    """Each identifier from each of its groups on: +49 (0)30 555-01 17 is asked as 030 5550117, too."""
+    """Yield each identifier without blanks, from each of its groups on: +49 (0)30 555-01 17 may be asked as 030
+    5550117.
+    """
     for groups in _groups(text):
-        yield from (each for first in range(len(groups) - 1) if len(each := "".join(groups[first:])) >= SHORTEST)
+        yield from (each for first in range(len(groups) - 1) if len(each := "".join(groups[first:])) >= SHORTEST_ID)
 
 
 def asked_for(query: str) -> list[str]:
-    """The identifiers of a query in one piece, without leading zeros: longer ones that begin so are meant, too."""
+    """Return the identifiers of a query without blanks and leading zeros; the search matches longer ones with this
+    beginning, too.
+    """
     whole = map("".join, _groups(query))
-    plain = (fold(word) for word in _GROUP.findall(query) if len(word) > SHORTEST and any(map(str.isdigit, word)))
-    return [each for each in dict.fromkeys(name.lstrip("0") for name in (*whole, *plain)) if len(each) >= SHORTEST]
+    plain = (fold(word) for word in _GROUP.findall(query) if len(word) > SHORTEST_ID and any(map(str.isdigit, word)))
+    return [each for each in dict.fromkeys(name.lstrip("0") for name in (*whole, *plain)) if len(each) >= SHORTEST_ID]
 
 
 def _groups(text: str) -> Iterator[list[str]]:
-    """The letters and digits of each identifier that is written in groups."""
+    """Yield the letters and digits of each identifier that is written in groups."""
     if text.isascii() and not any(digit in text for digit in "0123456789"):  # to see that takes no time
         return
     for match in _RUN.finditer(text):
-        groups = _GROUP.findall(fold(match.group()))[:_MOST]
+        groups = _GROUP.findall(fold(match.group()))[:_MOST_GROUPS]
         if any(map(str.isdigit, "".join(groups))):
             yield groups

@@ -1,4 +1,4 @@
-"""The language that a text is in, and the stems of its words in that language."""
+"""Detect the language of a text, and stem its words in that language."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ STEMMERS: Mapping[str, str] = {
     "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
     "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
-"""Snowball's name of each language that has stems of its own (https://snowballstem.org/algorithms); English ones are
-Porter's, which every text gets.
+"""Snowball's name of each language with stems of its own (https://snowballstem.org/algorithms); English is missing
+because every text gets Porter's stems.
 """
 
 _OWN = {"deutsch": "de", "englisch": "en"}
@@ -106,7 +106,7 @@ _REQUESTS = frozenset(
     vertrag verträge verwende wichtig wichtigsten wissen zahlen zahlt zahlung zeig zeige zeit ziel zusammen
     zusammenfassung zweck übersetze übersicht""".split()
 )
-"""What short requests in German are made of besides."""
+"""Other words of short requests in German."""
 
 _CODES = {
     word: [code for code, members in _WORDS.items() if word in members or (code == "de" and word in _REQUESTS)]
@@ -115,7 +115,7 @@ _CODES = {
 
 
 def code_of(name: str) -> str:
-    """The code of a language that is named by its code or its name; empty for one that is not known here."""
+    """Return the code of a language given by its code or its name; empty if the language is not known here."""
     wanted = name.strip().casefold()
     by_name = {english.casefold(): code for code, english in NAMES.items()}
     return wanted if wanted in NAMES else by_name.get(wanted, _OWN.get(wanted, ""))
@@ -125,12 +125,12 @@ _GERMAN_LETTERS = frozenset("äöüß")
 
 
 def detected(text: str, before: str = "") -> str:
-    """The code of the language that most words of a text belong to.
+    """Return the code of the language that most words of a text belong to.
 
-    A word counts that is known to a language, or has its letters: an umlaut or ß those of German, other letters with
-    accents those of another language. Letters of a name count only where nothing else decides. `before` where none
-    counts and where two have as many, of which one is English, German or `before`; empty where another language has
-    more, or several others have.
+    A word counts for each language that lists it, else by its letters: only äöüß count for German, other letters with
+    accents for another language. Words with capitals count by their letters only if nothing else decides. The result is
+    `before` if no word counts, or if two languages tie and one of them is English, German or `before`; it is empty if
+    another language has more words, or several others tie.
     """
     given = WORD.findall(unicodedata.normalize("NFC", text))
     for words in ([word for word in given if word.islower() or _known(word)], given):
@@ -152,26 +152,26 @@ def _by_letters(word: str) -> list[str]:
     return ["de" if letters <= _GERMAN_LETTERS else ""] if letters else []
 
 
-_HEAD = 20_000
-"""Code points of a text by which its language is told."""
+_DECIDING = 20_000
+"""The code points at the start of a text that decide its language."""
 _SHARE, _FEWEST = 0.12, 2
-"""Least share of function words in running text, and least number; code and tables have fewer."""
+"""The least share of function words in running text, and their least number; code and tables have fewer."""
 
 
 def language_of(text: str) -> str:
-    """The code of the language that a document is in, "" where it is not known or is none: code, tables, numbers.
+    """Return the code of a document's language, or "" if it is unknown or the text is code, a table or numbers.
 
-    Function words decide, of which running text is full.
+    Function words decide, because running text is full of them.
     """
-    given = WORD.findall(unicodedata.normalize("NFC", text[:_HEAD]).lower())
+    given = WORD.findall(unicodedata.normalize("NFC", text[:_DECIDING]).lower())
     counts = Counter(code for word in given for code in _known(word))
     (first, most), (_, next_most) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= max(_FEWEST, _SHARE * len(given)) and most > next_most else ""
 
 
 def stems(text: str, language: str) -> list[str]:
-    """The words of a text as Snowball stems them in a language, each with its code in front, without function words;
-    none for a language without stems of its own.
+    """Return the Snowball stems of a text's words, each with the language's code in front, without function words;
+    empty for a language without stems of its own.
     """
     algorithm = STEMMERS.get(language)
     if not algorithm:

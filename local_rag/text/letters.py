@@ -1,4 +1,4 @@
-"""What a letter is known by: its salutation, and the name below its last line."""
+"""Recognise a letter by its salutation and by the name below its last line."""
 
 from __future__ import annotations
 

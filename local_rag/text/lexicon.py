@@ -1,6 +1,7 @@
-"""English words that carry a function: one lexicon for the whole program, data only.
+"""List English words that carry a function: one lexicon for the whole program, data only.
 
-General English, not collected from any question set. Other languages have no entries here.
+The words are general English, not collected from any question set. Numbers, units, abbreviations, negations, contraries
+and turns have entries of other languages, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ STOP_WORDS = frozenset(
     than that the their them then there these they this those through to too under until up upon us very was we were
     what when where whether which while who whom whose why will with within without would you your""".split()
 )
-"""Function words. They carry no evidence in word coverage."""
+"""Function words. They do not count in word coverage."""
 CHAT = frozenset(
     """afternoon answer ask ask bad believe bore bored boring bot bye care chat cheers clever computer cool dear die
     dream else evening exactly exist fantastic favorite favourite feel feeling fine friend fun funny glad good goodbye
@@ -23,14 +24,14 @@ CHAT = frozenset(
     talk tell thank thanks think tired together today tomorrow understand want wait weekend welcome well wonderful work
     wow wrong yeah yes yet bit day done let never something nothing anything still there time world""".split()
 )
-"""What people say in passing. A remark of such words alone names nothing that could be looked up."""
+"""Words of small talk. A remark of such words alone names nothing that could be looked up."""
 CHAT_PERSONS = frozenset("i me my you your yourself us we".split())
-"""Who is spoken of in passing."""
+"""The pronouns of small talk."""
 PRESENT = frozenset(
     """today tonight tomorrow yesterday now nowadays currently current presently present moment recent recently latest
     newest upcoming""".split()
 )
-"""Words for the present, which files are older than."""
+"""Words for the present, which is later than any file."""
 LINKING = frozenset(
     """according became become called came come comes contain contains cost costs describe described find found follow
     following follows get gets given goes got include included includes including list listed lists located made make
@@ -38,12 +39,12 @@ LINKING = frozenset(
     received refer refers say says scheduled stand stands state stated states take takes use used uses went write
     written""".split()
 )
-"""Words of a sentence that link what is asked to what answers, and say nothing of it."""
+"""Words that link the question's subject to the answer and say nothing about either."""
 BEFORE_NOUNS = frozenset(
     """a an any at by each every for from his her in its my no of on our some that the their these this those to with
     your""".split()
 )
-"""Words behind which no verb stands."""
+"""Words that no verb follows."""
 NUMBER_WORDS = {
     word: str(number)
     for line in (
@@ -57,7 +58,7 @@ NUMBER_WORDS = {
     for number, *words in [line.split()]
     for word in words
 }
-"""English and German ones, folded."""
+"""English and German number words, folded, with their values."""
 MAGNITUDES = frozenset(
     """dozen dutzend hundred hundert thousand tausend million millions millionen mio billion billions bn milliarde
     milliarden trillion trillions""".split()
@@ -82,7 +83,7 @@ ABBREVIATIONS = frozenset(
     corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
     sec ch art bzw z.b d.h usw nr""".split()
 )
-"""What a full stop may follow inside a sentence."""
+"""Abbreviations whose full stop may stand inside a sentence."""
 
 # Negations. All three kinds deny; which of them count depends on what a mistake costs.
 
@@ -93,10 +94,11 @@ NEGATIONS = frozenset(
     nao nem nenhum nenhuma ninguem sem non mai niente nulla nessun nessuna nessuno senza
     niet niets nooit niemand geen zonder inte aldrig ingen inget inga utan ikke nie bez""".split()
 )
-"""Deny outright, like words in n't; folded, in English, German, French, Spanish, Portuguese, Italian, Dutch,
-Scandinavian and Slavic languages. Enough for support, which is graded by the words that a claim shares."""
+"""Words that deny outright, as words in n't do; folded, in English, German, French, Spanish, Portuguese, Italian,
+Dutch, Scandinavian and Slavic languages. They are enough for support, which is graded by the words that a claim shares.
+"""
 NEAR_NEGATIONS = frozenset("hardly rarely seldom scarcely barely false falsely untrue".split())
-"""Deny nearly or from outside. With the outright ones they keep a citation from being verified."""
+"""Words that deny nearly or from outside. Like the outright ones they keep a citation from being verified."""
 CONTRARIES = """
     increase increased rise rises rose risen grow grew grown:decrease decreased fall falls fell fallen shrank
     accept accepted approve approved adopt adopted:reject rejected refuse refused decline declined
@@ -114,7 +116,9 @@ CONTRARIES = """
     erlaubt zulassig:verboten untersagt unzulassig
     steigt stieg gestiegen erhoht:sinkt sank gesunken gesenkt
 """
-"""Two families a line, of which no two words are true of one thing: they keep a citation from being verified."""
+"""Two families of opposite words in each line; opposite words in sentence and quote keep a citation from being
+verified.
+"""
 
 # Small words that turn or limit a sentence.
 
@@ -130,7 +134,7 @@ TURNS = {
 }
 """Quantifiers, conditions, times and duties, by meaning, folded; they are too common to count as content."""
 CONDITIONS = frozenset("if unless only except allegedly supposedly whether wenn falls nur außer angeblich ob".split())
-"""Words that, left out of a quotation, change what it says."""
+"""Words whose omission changes the meaning of a quotation."""
 
 OMISSIBLE_TURNS = frozenset("all only first second third fourth fifth last".split())
 """Turns that a sentence may leave out: "every pump" may become "pumps", not the other way round."""
@@ -140,4 +144,4 @@ TURN_SYNONYMS = {
     "must": frozenset("has have had need needs required hat haben".split()),
 }
 BACK_REFERENCES = frozenset("it its they them their he his she her this these those that such both".split())
-"""First words of a sentence that goes on about the one before it."""
+"""First words of a sentence that continues the one before it."""

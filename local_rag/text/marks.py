@@ -1,4 +1,4 @@
-"""The parts of an answer: citation marks, the sentences and list items that they belong to, and tables."""
+"""Split an answer into its parts: citation marks, the sentences and list items that they belong to, and tables."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ _MARK = re.compile(r"(?<![ \t])[ \t]*+[\[【](\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*+
 _BEGINS_ANEW = re.compile(r"\s+([^\s.,;:!?…)\[【&–—-])")
 
 Mark = tuple[Span, tuple[int, ...]]
-"""Where a citation mark stands in a text (the blank before it included), and its numbers."""
+"""The span of a citation mark in a text (with the blank before it), and its numbers."""
 
 
 def marks(text: str) -> list[Mark]:
-    """The citation marks of a text: [1], [1, 2], [1-3] or 【1】."""
+    """Find the citation marks of a text: [1], [1, 2], [1-3] or 【1】."""
     return [(Span(*match.span()), tuple(cited)) for match in _MARK.finditer(text) if (cited := _cited(match))]
 
 
 def without_marks(text: str) -> str:
+    """Remove the citation marks of a text."""
     return _MARK.sub(lambda match: "" if _cited(match) else match.group(), text)
 
 
 def _cited(match: re.Match[str]) -> list[int]:
-    """The numbers of a mark; none for [9-1], [0-9] and [1990-99], which are no marks."""
+    """Return the numbers of a mark; none for [9-1], [0-9] and [1990-99], which are not marks."""
     numbers: list[int] = []
     for part in re.split(r"[,;]", match[1]):
         first, *last = map(int, re.split(r"[–-]", part))
@@ -41,8 +42,8 @@ def _cited(match: re.Match[str]) -> list[int]:
 
 
 class Claim(NamedTuple):
-    """A sentence, a list item or a row of a table in an answer: where it stands with its marks, its words without them,
-    and the numbers it cites. `columns` are the headings of its table.
+    """Hold a sentence, a list item or a table row of an answer: its span with marks, its text without them, and its
+    numbers. `columns` are the headings of its table.
     """
 
     span: Span
@@ -52,12 +53,12 @@ class Claim(NamedTuple):
 
 
 def claims(text: str, known: Sequence[Mark] | None = None) -> list[Claim]:
-    """The sentences of an answer. A mark belongs to the sentence it stands in or behind, at the start of a line to the
-    one after it.
+    """Return the sentences of an answer with their marks. A mark belongs to the sentence that it stands in or behind;
+    at the start of a line, to the one after it.
 
-    A mark does not cut a sentence, unless what follows begins anew: a quote that was cut has no full stop to end it.
-    A row of a table is one claim, the heading of the table none. The first sentences of a list item are one claim with
-    the sentence that has its first mark. `known` are the marks that count, where not all of `marks(text)` do.
+    A mark does not end a sentence, unless a new sentence begins after it: a quote that was cut has no full stop to end
+    it. A row of a table is one claim, the heading of the table none. The first sentences of a list item are one claim
+    with the sentence that has its first mark. `known` are the marks that count, if not all of `marks(text)` do.
     """
     known = marks(text) if known is None else known
     return sorted([*_sentences(_blanked(text), known), *_rows(text, known)])
@@ -97,7 +98,7 @@ def _sentences(text: str, known: Sequence[Mark]) -> list[Claim]:
 
 
 def _plain(text: str, span: Span, known: Sequence[Mark]) -> str:
-    """The part of a text without the marks in it."""
+    """Return a span of a text without the marks in it."""
     plain, start = "", span.start
     for mark, _ in known:
         if span.start < mark.end <= span.end:
@@ -106,7 +107,7 @@ def _plain(text: str, span: Span, known: Sequence[Mark]) -> str:
 
 
 def _cut_at_marks(text: str, blank: str, known: Sequence[Mark]) -> Iterator[Span]:
-    """The sentences of a text whose marks are blanked, cut also at the marks behind which another one begins."""
+    """Yield the sentences of a text with blanked marks, cut also at the marks after which a new sentence begins."""
     ends = [mark.end for mark, _ in known if not leads(text, mark) and _begins_anew(text, mark.end)]
     for span in sentences(blank):
         start = span.start
@@ -116,24 +117,26 @@ def _cut_at_marks(text: str, blank: str, known: Sequence[Mark]) -> Iterator[Span
 
 
 def _begins_anew(text: str, end: int) -> bool:
-    """Whether what follows a mark looks like the beginning of a sentence: a blank, and no small letter or sign."""
+    """Return whether a new sentence seems to follow a mark: a blank, then neither a small letter nor a punctuation
+    sign.
+    """
     following = _BEGINS_ANEW.match(text, end)
     return following is not None and not following[1].islower()
 
 
 def leads(text: str, mark: Span) -> bool:
-    """Whether a mark begins its line, behind a bullet or another mark at most, and words follow on that line."""
+    """Return whether a mark begins its line, after a bullet or other marks at most, and words follow on that line."""
     line, rest = text[: mark.start].rpartition("\n")[2], text[mark.end :].partition("\n")[0]
     return bool(_BULLET_ALONE.fullmatch(without_marks(line))) and bool(words(without_marks(rest)))
 
 
 def begins_item(text: str) -> bool:
-    """Whether a text begins with the bullet or the number of a list item."""
+    """Return whether a text begins with the bullet or the number of a list item."""
     return bool(_ITEM.match(text))
 
 
 def without_bullet(text: str) -> str:
-    """A list item without its bullet or number."""
+    """Return a list item without its bullet or number."""
     return _ITEM.sub("", text)
 
 
@@ -145,7 +148,7 @@ _TABLE = re.compile(
 
 
 class Table(NamedTuple):
-    """Spans of lines without the blanks around them."""
+    """Hold the spans of a table's lines, without the blanks around them."""
 
     heading: Span
     delimiter: Span
@@ -153,7 +156,7 @@ class Table(NamedTuple):
 
 
 def tables(text: str) -> list[Table]:
-    """The tables of a text. A row is a line with a bar; the first line without one ends the table."""
+    """Return the tables of a text. A row is a line with a bar; the first line without a bar ends the table."""
     found: list[Table] = []
     for match in _TABLE.finditer(text):
         lines = re.compile(r"[^\n]+").finditer(text, *match.span())
@@ -163,12 +166,12 @@ def tables(text: str) -> list[Table]:
 
 
 def cells(row: str) -> list[str]:
-    """The cells of a row, without the bars around them."""
+    """Return the cells of a row, without the bars around them."""
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def _blanked(text: str) -> str:
-    """The text with blanks in the place of its tables: other offsets stay what they are."""
+    """Replace the tables of a text by blanks, so that all offsets stay the same."""
     return _TABLE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
@@ -178,7 +181,7 @@ _NUMBERED = re.compile(r"^\d{1,2}(?=[.)][ \t]+\S)", re.MULTILINE)
 
 
 def with_part(before: str, part: str) -> str:
-    """The answer with a further part behind it. Numbers of a list and headings of a table are not begun anew."""
+    """Append a further part to an answer: continue the numbers of a list, and do not repeat the heading of a table."""
     part = part.strip()
     if not before:
         return part
@@ -192,7 +195,7 @@ def with_part(before: str, part: str) -> str:
 
 
 def gap(before: str, part: str = "") -> str:
-    """What stands between an answer and its next part, whose beginning may be unknown yet."""
+    """Return the separator between an answer and its next part, whose beginning may not be known yet."""
     last = before.rpartition("\n")[2]
     if tables(part) or (part and begins_item(last) and not begins_item(part)):
         return "\n\n"

@@ -1,6 +1,7 @@
-"""The plain view of a text: its words without the markup of Markdown, MyST, reStructuredText and HTML, with places.
+"""Remove the markup of Markdown, MyST, reStructuredText and HTML from a text, with the position of each character that
+stays.
 
-What is stored keeps its markup, so that offsets stay; what is read and quoted goes without.
+Stored texts keep their markup, so that offsets stay the same; texts that are read and quoted go without it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import NamedTuple
 
 _ON = r"\n(?!\s*\n)"
 """The end of a line within a paragraph."""
-_SHORT = r"(?:~(?:\w+\.)*(?=\w))?"
-"""In a role of Sphinx: only the last name is shown."""
+_LAST_NAME = r"(?:~(?:\w+\.)*(?=\w))?"
+"""The prefix in a role of Sphinx that shows only the last name."""
 _TARGET = r"\((?:[^()\s]|\([^()\s]*\))*(?: +\"[^\"\n]*\")?\)"
 _PATTERNS = [
     re.compile(pattern, re.DOTALL)
@@ -24,7 +25,7 @@ _PATTERNS = [
         rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge
         rf"\[\s*\]{_TARGET}",
         rf"(?<![\w)\]])\[(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
-        rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`{_SHORT}(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
+        rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`{_LAST_NAME}(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
         rf"`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])\s*<[^`>]*>`__?",
         rf"(?<!`)(?P<ticks>`{{1,2}})(?!`)(?P<kept>(?:[^`\n]|{_ON})+)(?P=ticks)(?!`)(?:__?(?!\w))?",
         rf"(?<![\w*])\*\*(?=[^\s*])(?P<kept>(?:[^*\n]|\*(?!\*)|{_ON})*[^\s*]\*?)\*\*(?![\w*])",
@@ -44,23 +45,23 @@ _OF_LINES = re.compile(
 _NUMBERED = re.compile(r":(pep|rfc):`(?=\d+`)", re.IGNORECASE)
 _SIGNS = re.compile(r"[\[`*_<]|::")
 _LIVE = re.compile(r"(?<=!)(?=\[)|(?<=])(?=\()|(?<=<)(?=[A-Za-z/!?])")
-"""Where Markdown begins an image, the hidden address of a link, or HTML (CommonMark 6.3, 6.4, 6.6)."""
+"""The places where Markdown begins an image, the hidden address of a link, or HTML (CommonMark 6.3, 6.4, 6.6)."""
 
 
 class View(NamedTuple):
-    """A text without its markup, and for each of its code points the position in the text."""
+    """Hold a text without its markup, and for each of its code points the position in the original text."""
 
     text: str
     positions: tuple[int, ...]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """Code points [start, end) of the view as such of the text."""
+        """Convert code points [start, end) of the view to code points of the text."""
         return (self.positions[start], self.positions[end - 1] + 1) if end > start else (start, end)
 
 
 @lru_cache(maxsize=1024)
 def view_of(text: str) -> View:
-    """The plain view of a text."""
+    """Return the plain view of a text."""
     view, positions = _NUMBERED.sub(_named, text), tuple(range(len(text)))
     for pattern in _PATTERNS if _SIGNS.search(text) else ():
         kept = [span for match in pattern.finditer(view) for span in _left_out(match)]
@@ -70,22 +71,22 @@ def view_of(text: str) -> View:
 
 
 def plain(text: str) -> str:
-    """A text without its markup."""
+    """Return a text without its markup."""
     return view_of(text).text
 
 
 def unmarked(text: str) -> str:
-    """A text without its markup, the signs of its headings and quotes and the fences of its code."""
+    """Return a text without its markup, the signs of headings and quotes, and the fences of code."""
     return _OF_LINES.sub("", plain(text))
 
 
 def _named(role: re.Match[str]) -> str:
-    """A role as the name of what its number is of, as long as it was."""
+    """Replace a role such as :pep: by the name of its number, PEP, in the same length."""
     return f":{role[1].upper()} `"
 
 
 def closed(draft: str) -> str:
-    """A text that is still written: what is bold, or code, up to now ends."""
+    """Close the bold text or code at the end of an unfinished text, and return the text."""
     last = draft.rpartition("\n\n")[2].replace("```", "")
     for sign in ("`", "**"):
         if last.count(sign) % 2:
@@ -94,12 +95,12 @@ def closed(draft: str) -> str:
 
 
 def as_read(text: str) -> str:
-    """A text as a person reads it on one line."""
+    """Return a text without markup on one line, as a person reads it."""
     return " ".join(unmarked(text).split())
 
 
 def markup(text: str) -> list[tuple[int, int]]:
-    """Where the markup of a text stands."""
+    """Return the spans of a text's markup."""
     kept = view_of(text).positions
     bounds = zip((-1, *kept), (*kept, len(text)), strict=True)
     return [(before + 1, after) for before, after in bounds if after > before + 1]
@@ -111,8 +112,10 @@ def _left_out(match: re.Match[str]) -> list[tuple[int, int]]:
 
 
 def inert(text: str) -> str:
-    """Markdown that loads nothing and hides no address, whatever files and models say: a blank breaks that up.
+    """Break up images, hidden addresses and HTML in Markdown with a blank, so that it loads nothing and hides no
+    address.
 
-    A chat program fetches an image when it shows an answer, and what its address says leaves this machine.
+    A chat program fetches an image when it shows an answer, and the image's address could send data away from this
+    machine.
     """
     return _LIVE.sub(" ", text)

@@ -1,4 +1,4 @@
-"""What the metadata of a passage says: its id, the headings in it, and what its file says of itself."""
+"""Read the metadata of a passage: its id, the headings in it, and the properties of its file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 
 
 def chunk_id(document: Document) -> str:
-    """The id of a stored passage; empty where it has none."""
+    """Return the id of a stored passage; empty if it has none."""
     return str(document.metadata.get("chunk_id", ""))
 
 
 def is_computed(document: Document) -> bool:
-    """Whether a passage is no text of its file but was computed from rows of a table."""
+    """Return whether a passage was computed from rows of a table and is not text of its file."""
     return bool(document.metadata.get("computed"))
 
 
 def heading_at(document: Document, start: int, end: int | None = None) -> str:
-    """The heading above code points [start, end) of the document that the passage is of, or above the point `start`.
+    """Return the heading above code points [start, end) of the passage's document, or above `start`.
 
-    Where both ends are in places of their own, such as rows of a sheet, "Costs > row 4 to row 6".
+    If both ends lie in parts with headings of their own below the same parent, such as rows of a sheet, return "Costs >
+    row 4 to row 6".
     """
     sections = document.metadata.get("sections")
     if not sections:
@@ -38,7 +39,9 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
 
 
 def ocr_confidence(document: Document, start: int, end: int) -> float | None:
-    """How sure OCR was of the least certain line in code points [start, end); None where the text is the file's own."""
+    """Return the confidence of OCR in the least certain line within code points [start, end); None if no line there was
+    read by OCR.
+    """
     lines = document.metadata.get("ocr", ())
     return min((sure for first, last, sure in lines if first < end and last > start), default=None)
 
@@ -49,24 +52,24 @@ def _in_force(sections: Sequence[tuple[int, str]], position: int) -> str:
 
 
 def short_id(chunk_id: object) -> str:
-    """The beginning of a passage's `chunk_id` as people see it."""
+    """Return the beginning of a passage's `chunk_id`, as people see it."""
     return str(chunk_id)[:6]
 
 
 class Property(NamedTuple):
-    """A property, "Author: Ada Quill", and a sentence that says no more than that."""
+    """Hold a property, "Author: Ada Quill", and a sentence that says only that."""
 
     quote: str
     sentence: str
 
 
 def file_name(document: Document) -> str:
-    """The last part of the path or URL of a passage's source."""
+    """Return the last part of the path or URL of a passage's source."""
     return str(document.metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _stated(key: str, document: Document, texts: AnswerTexts) -> str:
-    """A property as a sentence; empty where the file does not say it, and for a title that is the name of its file."""
+    """Return a property as a sentence; empty if the file lacks it, or for a title that is only the name of the file."""
     name, value = file_name(document), _value(document, key)
     if not value or (key == "title" and value in (name, name.rpartition(".")[0])):
         return ""
@@ -77,7 +80,7 @@ author, date, title = (partial(_stated, key) for key in ("author", "date", "titl
 
 
 def properties(document: Document) -> Iterator[Property]:
-    """Author, date and title in sentences of this program, in every language, and in those of an English writer."""
+    """Yield author, date and title in sentences of this program, in every language, and in common English forms."""
     names = [name for name in (_value(document, "title"), file_name(document)) if name]
     for key in ("author", "date", "title"):
         value = _value(document, key)
@@ -91,7 +94,7 @@ _FORMS = {
     "date": ("{name} is dated {value}.",),
     "title": (),
 }
-"""How language models put it. A date says nothing of what happened on it."""
+"""Forms in which language models state a property. A date says nothing about an event on that day."""
 
 
 def _value(document: Document, key: str) -> str:

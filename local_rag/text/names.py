@@ -1,6 +1,6 @@
-"""What a file and a passage are called: the words of the file's name, and the header that is embedded beside the text.
+"""Name a file and a passage: the words of the file's name, and the header that is embedded beside the text.
 
-The words of a name are what a person would call the file by, without numbers and letters that say nothing.
+The words of a name are those that a person would call the file by, without meaningless numbers and letters.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 HEADER_WEIGHT = 0.3
-"""How much of the header's vector is added to that of the text: unit(text + HEADER_WEIGHT * header)."""
+"""The weight of the header's vector beside that of the text: unit(text + HEADER_WEIGHT * header)."""
 
 DOCUMENT_LENGTH = 160
-"""Characters of a document's header. Of 200 characters of a title the first 150 tell it from others."""
+"""The most characters of a document's header. The first 150 of 200 characters of a title tell it from others."""
 
 HEADER_LENGTH = 240
-"""Characters of a passage's header, about 60 tokens of English: within the 254 of MiniLM's window in any script."""
+"""The most characters of a passage's header, about 60 tokens of English: within the 254 of MiniLM's window in any
+script.
+"""
 
 MONTHS = tuple(
     name.split()
     for name in """january januar|february februar|march märz|april|may mai|june juni|july juli|august|september
     |october oktober|november|december dezember""".split("|")
 )
-"""What the months are called in English and German."""
+"""The names of the months in English and German."""
 
 _SUFFIX = re.compile(r"(?<=.)\.(?=[^.]*[A-Za-z])[A-Za-z0-9]{1,10}$")
 _DATE = re.compile(
@@ -48,7 +50,7 @@ _BORDER = re.compile(
     r"|(?<=[^\W\d_]{5})(?=\d)|(?<=[^\W\d_]{3})(?=\d\d)|(?<=[^\W\d_]{2})(?=\d{3})|(?<=\d{2})(?=[^\W\d_]{3})"
     r"|(?:(?<=19\d\d)|(?<=20\d\d))(?=[^\W\d_]\d?$)"
 )
-"""Between the words of a part: Report2023 and 2023Q2 have one, 10K and Q3 have none."""
+"""The borders between the words of a part: Report2023 and 2023Q2 have one, 10K and Q3 have none."""
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{8,}|[b-df-hj-np-tv-xz]{6,}", re.IGNORECASE)
 
 _NOTHING = frozenset(
@@ -56,14 +58,15 @@ _NOTHING = frozenset(
     output page part pdf photo pxl scan scanned screenshot shot temp tmp unbenannt unnamed untitled vid
     whatsapp""".split()
 )
-"""Names made of nothing but these words and of numbers were given by a program."""
+"""Words of names that a program gave: a name of only these words and numbers says nothing."""
 
 
 def name_words(path: str) -> list[str]:
-    """The words of a file's name in order, once each, as they are written; of a page's URL, those of its last part.
+    """Return the words of a file's name in order, once each, as they are written; of a page's URL, those of its last
+    part.
 
     The name is cut at punctuation, between a small and a capital letter, and between letters and numbers; "10K" and
-    "Q3" stay whole. A number with leading zeros comes with and without them. Hashes, long numbers and names that a
+    "Q3" stay whole. A number with leading zeros is listed with and without them. Hashes, long numbers and names that a
     scanner, a camera or a browser gave are left out.
     """
     name = list(_spoken(_parts(path)[-1]))
@@ -73,19 +76,21 @@ def name_words(path: str) -> list[str]:
 
 
 def name_text(path: str) -> str:
-    """A file's name for full-text search: as it is written, without its suffix, and what `name_words` has besides."""
+    """Return a file's name for full-text search: as it is written, without its suffix, plus the further words of
+    `name_words`.
+    """
     written = _SUFFIX.sub("", _parts(path)[-1])
     known = set(words(written))
     return " ".join([written, *(word for word in name_words(path) if not known.issuperset(words(word)))]).strip()
 
 
 def name_date(path: str) -> str:
-    """The day or month in a file's name, "2023-03-31" or "2023-03"; a year alone may be that of its subject."""
+    """Return the day or month in a file's name, "2023-03-31" or "2023-03"; a year alone may be that of its subject."""
     return next(filter(_ISO_DATE.fullmatch, _spoken(_parts(path)[-1])), "")
 
 
 def called(path: str) -> str:
-    """The words by which a question may name a file: its month in words, too, and neighbours as one word."""
+    """Return the words by which a question may name a file, with its month in words and neighbouring words joined."""
     name = name_words(path)
     dates = filter(_ISO_DATE.fullmatch, name)
     months = [spelled for date in dates for spelled in (*MONTHS[int(date[5:7]) - 1], date[:4])]
@@ -94,12 +99,12 @@ def called(path: str) -> str:
 
 
 def folder_words(path: str) -> list[str]:
-    """The words of the folders above a file, or of a page's host and the folders of its URL, once each."""
+    """Return the words of the folders above a file, or of a page's host and the folders of its URL, once each."""
     return _once(word for part in _parts(path)[:-1] for word in _spoken(part))
 
 
 def _parts(path: str) -> list[str]:
-    """Folders and name; "" for what has none."""
+    """Split a path or URL into folders and name; return [""] if it has none."""
     if is_page(path):
         url = urlsplit(path)
         return [(url.hostname or "").removeprefix("www."), *filter(None, unquote(url.path).split("/"))]
@@ -108,7 +113,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _spoken(name: str) -> Iterator[str]:
-    """The words of one name that a person might say, dates as ISO 8601 writes them."""
+    """Yield the words of one name that a person might say, with dates in ISO 8601."""
     stem = _SUFFIX.sub("", unicodedata.normalize("NFC", name[:500]))
     stem = _DATE.sub(lambda found: f" {'-'.join(filter(None, found.group('year', 'month', 'day')))} ", stem)
     stem = "".join(c if c.isalnum() or c in "'’-" or unicodedata.category(c)[0] == "M" else " " for c in stem)
@@ -134,9 +139,9 @@ def _once(spelled: Iterable[str]) -> list[str]:
 
 
 def document_header(path: str, title: str) -> str:
-    """The words of the file's name and the document's title, "" where neither says anything.
+    """Return the words of the file's name and the document's title, or "" if neither has any.
 
-    Where one of them repeats all of the other, the longer stands alone: "PEP 572 – Assignment Expressions" of
+    If one of them repeats all of the other, the longer stands alone: "PEP 572 – Assignment Expressions" of
     pep-0572.rst. `path` may be the URL of a page. At most DOCUMENT_LENGTH characters.
     """
     name, title = name_words(path), " ".join(title.split())
@@ -151,10 +156,10 @@ def document_header(path: str, title: str) -> str:
 
 
 def passage_header(document_header: str, heading: str) -> str:
-    """The header of a passage: that of its document and the heading path "Chapter > Section" that it begins in.
+    """Return the header of a passage: that of its document and the heading path "Chapter > Section" at its start.
 
-    The outer headings that only repeat the document's header are left out, and so are those that do not fit: what is
-    nearest to the passage stays. At most HEADER_LENGTH characters.
+    Outer headings that only repeat the document's header are left out, and so are those that do not fit: the innermost
+    ones stay. At most HEADER_LENGTH characters.
     """
     known = _forms(words(document_header))
     path = [part for part in heading.split(" > ") if part.strip()]
@@ -167,7 +172,7 @@ def passage_header(document_header: str, heading: str) -> str:
 
 
 def _forms(spelled: list[str]) -> set[str]:
-    """Words, numbers without leading zeros, and two words written as one."""
+    """Return words, numbers without leading zeros, and neighbouring words joined."""
     numbers = {word.lstrip("0") for word in spelled if word.isdecimal()}
     return {*spelled, *numbers, *(first + second for first, second in pairwise(spelled))}
 
@@ -179,14 +184,16 @@ def _sentences(first: str, second: str) -> str:
 
 
 def header_of(document: Document) -> str:
-    """What a passage is read with: the words of its file's name, its title and its heading; "" where there are none."""
+    """Return the header that a passage is read with: the words of its file's name, its title and its heading; "" if
+    there are none.
+    """
     known = document.metadata
     header = document_header(str(known.get("source") or known.get("url") or ""), str(known.get("title") or ""))
     return passage_header(header, str(known.get("heading") or ""))
 
 
 def head(document: Document) -> str:
-    """What a passage belongs to, in one line: the words of its file's name, title and headings, author and date."""
+    """Return one line about a passage's origin: the words of its file's name, title and headings, author and date."""
     named = name_words(str(document.metadata.get("source") or ""))
     about = (str(document.metadata.get(key) or "") for key in ("title", "heading", "author", "date"))
     return " ".join(filter(None, [*named, *about]))

@@ -1,4 +1,4 @@
-"""Texts that say what another text says already, word for word but for nothing that carries meaning."""
+"""Find texts that repeat another text, word for word but for words without meaning of their own."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from local_rag.text.support import denies
 from local_rag.text.words import WORD, fold
 
 SAME = 0.9
-"""Share of a text's words that the other one has in the same order."""
+"""The share of a text's words that the other text has in the same order."""
 
 SHINGLE = 3
-"""Words that are compared at once before two texts are compared word for word."""
+"""The words of a shingle; shingles are compared before two texts are compared word for word."""
 
 COMMON = 0.6
-"""Share of its shingles that such a text has in common with the other one: a word that differs is in three of them."""
+"""The share of a text's shingles that the other text has too: each word that differs is in three of them."""
 
 _WEIGHTLESS = frozenset("a an the and of to in on at for by with as that this it its also so".split())
-"""What may differ inside: two contracts that differ in any other word are not the same contract."""
+"""Words that may differ inside; two contracts that differ in any other word are not the same contract."""
 
 
 class Distinct:
-    """Texts that were taken, and whether the next one adds something to them."""
+    """Collect texts, and tell whether the next one adds something to them."""
 
     def __init__(self) -> None:
         self._taken: list[tuple[list[str], set[tuple[str, ...]]]] = []
 
     def takes(self, text: str) -> bool:
-        """False for a text that adds nothing to one of those that were taken; else it is taken."""
+        """Collect a text and return True, or return False if it adds nothing to one of the collected texts."""
         written = WORD.findall(text)
         folded = list(map(fold, written))
         shingles = {tuple(folded[at : at + SHINGLE]) for at in range(max(1, len(folded) - SHINGLE + 1))}
@@ -41,9 +41,9 @@ class Distinct:
 
 
 def _adds_nothing(written: Sequence[str], folded: Sequence[str], taken: Sequence[str]) -> bool:
-    """Whether a text stands in another one but for words without weight.
+    """Return whether a text repeats a part of another one, but for words without weight.
 
-    The other one may go on before and after it. At its own ends the text may have some more words, fewer than SAME
+    The other text may go on before and after it. At its own ends the text may have further words, fewer than SAME
     leaves, if none of them is a number, a name or a negation. Inside, only weightless words may differ: versions that
     disagree are no duplicates.
     """

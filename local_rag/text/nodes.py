@@ -1,8 +1,9 @@
-"""The text of an answer as a tree of allowed nodes, from which a page builds elements: no string of it is markup.
+"""Parse the text of an answer into a tree of allowed nodes, from which a page builds elements; strings in it are never
+markup.
 
-It is read as Markdown (CommonMark with tables), without HTML, images and link definitions; that of the extractive
-engine quotes files, so only its tables and lists are read as such, and what else is markup in it is left out.
-Highlights and doubts are code points of the text, so a sign that no text has is put at each before it is read.
+The text is read as Markdown (CommonMark with tables), without HTML, images and link definitions. The extractive engine
+quotes files, so of its answers only tables and lists are read as such, and other markup is left out. Highlights and
+doubts are code points of the text, so before parsing a sign that no text contains is inserted at each.
 """
 
 from __future__ import annotations
@@ -45,26 +46,27 @@ KINDS = {
     "fence": "pre",
     "code_block": "pre",
 }
-"""What of Markdown becomes a node with children, by its name there; anything else gives its children in its place."""
+"""The kinds of nodes with children, by markdown-it's names; any other element is replaced by its children."""
 
 LINKS = ("http://", "https://", "mailto:")
 _FALSE_FRIENDS = ("html_block", "html_inline", "code", "lheading", "reference")
-"""Rules of CommonMark that models and quotes break by accident or use for harm."""
+"""Rules of CommonMark that models and quotes trigger by accident or that could do harm."""
 _OF_QUOTES = {"table", "list", "paragraph", "text", "newline", "text_join", "fragments_join", "block", "inline"}
-"""The rules under which sentences that are quoted from files are read: nothing within a line means anything."""
+"""The rules for sentences that are quoted from files: no inline markup is parsed."""
 
 BEGIN, END, DOUBT = "\ufdd0", "\ufdd1", "\u2e4f"
-"""Where a highlight begins and ends, noncharacters that stand for a letter to Markdown; where a doubt stands, a rare
-punctuation mark, for it follows the full stop of a sentence."""
+"""Signs for the beginning and end of a highlight, noncharacters that Markdown treats as letters; and for a doubt, a
+rare punctuation mark, because it follows the full stop of a sentence.
+"""
 _SIGNS = re.compile(f"([{BEGIN}{END}{DOUBT}])")
 _LAST_BAR = re.compile(r"\s*\|\s*$")
 _OF_BLOCKS = re.compile(r"\||^\s*(?:[-+*]|\d+[.)])(?:\s|$)", re.MULTILINE)
 _OF_LINES = re.compile(r"[*_`~#<>&\[\\]|^[ \t]*-")
-"""What may be markup of blocks, and of lines; a text without any is paragraphs, for which nothing is imported."""
+"""Possible markup of blocks, and of lines; a text without any is plain paragraphs, so that no parser is imported."""
 
 
 def answer_tree(answer: Answer) -> list[Node]:
-    """The text of an answer as nodes: cites in the place of its marks, highlights marked, doubts behind sentences."""
+    """Return the text of an answer as nodes: cites in place of its marks, highlights marked, doubts after sentences."""
     doubts = texts_in(answer.language).doubts
     return tree(
         answer.text,
@@ -80,7 +82,7 @@ def answer_tree(answer: Answer) -> list[Node]:
 
 
 def _end(text: str, sentence: Sentence) -> int:
-    """Where a sentence ends; a row of a table does so before its last bar, in its last cell."""
+    """Return the end of a sentence; that of a table row is before its last bar, in its last cell."""
     last_bar = _LAST_BAR.search(text, sentence.start, sentence.end)
     return last_bar.start() if last_bar else sentence.end
 
@@ -93,9 +95,10 @@ def tree(
     *,
     quotes: bool = False,
 ) -> list[Node]:
-    """Markdown as nodes. `numbers` are those that a mark [n] may cite; any other mark stays text.
+    """Parse Markdown into nodes. `numbers` are those that a mark [n] may cite; any other mark stays text.
 
-    `highlights` are code points [start, end) of the text, `doubts` are nodes, each with the code point before it.
+    `highlights` are code points [start, end) of the text; `doubts` are nodes, each with the code point that it stands
+    at.
     """
     view = view_of(same_length(text)) if quotes else View(same_length(text), tuple(range(len(text))))
     highlights = [(bisect_left(view.positions, start), bisect_left(view.positions, end)) for start, end in highlights]
@@ -114,7 +117,7 @@ def tree(
 
 
 def same_length(text: str) -> str:
-    """A text whose control and bidirectional characters are replaced, so that offsets stay what they are."""
+    """Replace control and bidirectional characters of a text, so that offsets stay the same."""
     if printable(text) == text:
         return text
     return "".join(" " if each == "\r" else each if printable(each) == each else "\ufffd" for each in text)
@@ -133,16 +136,17 @@ def _parser(quotes: bool) -> MarkdownIt:
 
 
 class NodeReader:
-    """Makes nodes of what was parsed, in the order of the text."""
+    """Make nodes of parsed Markdown, in the order of the text."""
 
     def __init__(self, numbers: Collection[int], doubts: Sequence[Node]) -> None:
         self._numbers, self._doubts, self._highlighted = numbers, iter(doubts), 0
 
     def nodes(self, parsed: Sequence[SyntaxTreeNode]) -> list[Node]:
+        """Return the nodes of parsed elements, in order."""
         return [node for each in parsed for node in self._node(each)]
 
     def lines(self, text: str) -> list[Node]:
-        """A paragraph without markup."""
+        """Return the nodes of a paragraph without markup."""
         first, *others = ([*self._text(line.strip())] for line in text.split("\n"))
         return [*first, *(node for line in others for node in ({"t": "br"}, *line))]
 
@@ -169,9 +173,9 @@ class NodeReader:
             yield from self.nodes(parsed.children)
 
     def _link(self, parsed: SyntaxTreeNode) -> list[Node]:
-        """A link with its address; [1](address), where 1 is a citation, is a mark like any other.
+        """Return a link with its address; [1](address), where 1 is a citation, is a mark like any other.
 
-        One that leads to no page of the web, such as to another file, is its text.
+        A link that leads to no page of the web, such as to another file, is replaced by its text.
         """
         children, href = self.nodes(parsed.children), _SIGNS.sub("", str(parsed.attrs["href"]))
         shown = "".join(child.get("s", "") for child in children)
@@ -180,7 +184,7 @@ class NodeReader:
         return [{"t": "link", "href": href, "c": children}] if href.lower().startswith(LINKS) else children
 
     def _text(self, content: str) -> Iterator[Node]:
-        """Text, cut where a mark, a highlight or a doubt stands in it."""
+        """Yield text, cut at each mark, highlight and doubt in it."""
         start = 0
         for span, cited in marks(content):
             if cited and all(number in self._numbers for number in cited):
@@ -190,6 +194,7 @@ class NodeReader:
         yield from self.pieces(content[start:])
 
     def pieces(self, content: str) -> Iterator[Node]:
+        """Yield text without marks, cut at each highlight and doubt in it."""
         for piece in filter(None, _SIGNS.split(content)):
             if piece == DOUBT:
                 yield from ([doubt] if (doubt := next(self._doubts, None)) else [])

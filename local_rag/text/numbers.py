@@ -1,4 +1,6 @@
-"""The numbers of a text with their value, sign and unit, and its names: read once for every comparison."""
+"""Find the numbers of a text with their value, sign and unit, and its names; each text is read once for all
+comparisons.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,12 @@ TOKEN = re.compile(
     r"|\d{1,3}(?:(?P<thousands>[,.' ])\d{3})(?:(?P=thousands)\d{3})*(?:[.,]\d{1,2})?(?![\d:/]|[.,]\d)|\d+(?:[.,:/]\d+)*"
     r"|(?<![\w)\]])-(?=[$€£¥]?\d)|[$€£¥%]|[^\W\d_]+(?:'[^\W\d_]+)*|[^\W_]"
 )
-"""A date, a number, a minus, a sign of a currency or a word of a tidied text."""
+"""A date, a number, a minus, a currency sign or a word of a tidied text."""
 
 
 class Quantity(NamedTuple):
-    """Its position among the tokens, what it may be ("-5", "4000000", "2024-05-12"; "1.200" may be two), and its unit
-    as `UNITS` names it, empty where it has none.
+    """Hold a number: its position among the tokens, its possible values ("-5", "4000000", "2024-05-12"; "1.200" has
+    two), and its unit as in `UNITS`, empty if it has none.
     """
 
     position: int
@@ -32,17 +34,20 @@ class Quantity(NamedTuple):
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] and the word "one" do not count."""
+    """Return the numbers of a text as digits: "1,200" is 1200, "two" is 2. Marks like [3] and the word "one" do not
+    count.
+    """
     return {quantity.values[-1].lstrip("-") for quantity in quantities(without_marks(text))}
 
 
 def is_number(token: str) -> bool:
+    """Return whether a token is a number in digits or in words."""
     return token[:1].isdigit() or token in NUMBER_WORDS
 
 
 @lru_cache(maxsize=4096)
 def quantities(text: str) -> tuple[Quantity, ...]:
-    """The numbers of a text in order, those in English and German words, too; "one" counts nothing."""
+    """Return the numbers of a text in order, including English and German number words; "one" does not count."""
     tokens = [match.group().casefold() for match in TOKEN.finditer(tidy(text))]
     found: list[Quantity] = []
     position = 0
@@ -58,7 +63,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
 
 
 def _digits(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
-    """The values of a number in digits, and the position behind it: "4 million", "1.200"."""
+    """Return the possible values of a number in digits, and the position behind it: "4 million", "1.200"."""
     values, end, scale = _readings(tokens[start]), start + 1, 1
     while end < len(tokens) and tokens[end] in MAGNITUDES:
         scale, end = scale * int(NUMBER_WORDS[tokens[end]]), end + 1
@@ -70,7 +75,9 @@ def _digits(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
 
 
 def _readings(number: str) -> list[str]:
-    """A number in digits with a decimal point: 1,200 and 1.200,50; "1.200" may be two, "1.2.3" stays as it is."""
+    """Return the possible values of a number in digits, with a decimal point: "1.200" has two; "1.2.3"
+    stays as it is.
+    """
     number = re.sub("[' ]", "", number)
     whole = re.sub(r"[.,]", "", number)
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+|\d{1,3}(?:\.\d{3}){2,}", number):
@@ -84,7 +91,9 @@ def _readings(number: str) -> list[str]:
 
 
 def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
-    """The value of a number in words (twenty-five, three hundred and fifty, two dozen) and the position behind it."""
+    """Return the value of a number in words (twenty-five, three hundred and fifty, two dozen), and the position behind
+    it.
+    """
     total, group, end = 0, 0, start
     last = 1
     while end < len(tokens) and (value := int(NUMBER_WORDS.get(tokens[end], -1))) >= 0:
@@ -105,16 +114,16 @@ def _spelled(tokens: Sequence[str], start: int) -> tuple[list[str], int]:
 
 
 def names(text: str) -> set[str]:
-    """The words of the names, folded; no function words."""
+    """Return the words of the names in a text, folded, without function words."""
     plain = without_marks(text)
     return {word for name in written_names(plain) for word in words(name)} - STOP_WORDS
 
 
 @lru_cache(maxsize=4096)
 def written_names(text: str) -> tuple[str, ...]:
-    """The names as they are written, in order.
+    """Return the names in a text as they are written, in order.
 
-    A function word is a name only after another word: US, May, not the first word of what somebody said.
+    A capitalised function word is a name only after another word: US, May, but not the first word of quoted speech.
     """
     written: list[str] = []
     for span in sentences(text):
@@ -130,5 +139,5 @@ def written_names(text: str) -> tuple[str, ...]:
 
 
 def _mixed(word: str) -> bool:
-    """Whether a word has capitals inside, or both digits and letters."""
+    """Return whether a word has capitals inside, or both digits and letters."""
     return any(ch.isupper() for ch in word[1:]) or (any(map(str.isdigit, word)) and any(map(str.isalpha, word)))

@@ -1,4 +1,4 @@
-"""Questions: what kind they are of, what they are about, and what of it a text holds."""
+"""Analyse questions: their kind, their subject, and the parts of them that a text holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calendar import month_name
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.core.verdicts import Complexity
-from local_rag.text.identifiers import SHORTEST, identifiers
+from local_rag.text.identifiers import SHORTEST_ID, identifiers
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
 from local_rag.text.words import content_stems, content_words, fold, stem, words
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus
 
 Kind = Literal["small talk", "fact", "items", "whole", "several", "open"]
-"""`fact`: one sentence answers; `items`: the items of a list; `whole`: a summary or a comparison, which one sentence
-hardly is; `several`: many passages may (reasons, "how"); `open`: its words do not say.
+"""The kind of a question.
+
+`fact`: one sentence answers; `items`: the items of a list; `whole`: a summary or a comparison, for which one sentence
+is hardly enough; `several`: many passages may answer (reasons, "how"); `open`: its words do not tell.
 
 Questions about a document itself have forms of their own (`text.document_questions`).
 """
 
 _MEASURED = "long|old|often|far|tall|high|large|big|fast|deep|wide|heavy"
-"""What is asked for by "how" and one of these words is a number."""
+"""Adjectives that make "how" ask for a number."""
 _KINDS: tuple[tuple[Kind, str], ...] = (
     ("small talk", r"\W*(?:(?:hello|hi|hey|thanks?(?: you)?|good (?:morning|afternoon|evening|day)|dear \w+)\b\W*)+"
                    r"(?:(?:how (?:are|do) you|what'?s up|nice to meet you)\b.*)?$"),
@@ -47,7 +49,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("open", r"(?:what (?:is|are|was|were|does)|define|explain|describe|tell me about)\b"),
     ("several", r".*\bhow\b"),
 )  # fmt: skip
-"""The first pattern that matches a folded question decides."""
+"""Patterns by kind; the first one that matches a folded question decides."""
 _COMPARISON = re.compile(
     r"(?:(?:[\w']+ ){0,4}(?:differences?|distinction) (?:is there |are there )?between|(?:please )?compare|contrast)"
     r" (?:the )?(?P<first>.+?) (?:and|with|to|versus|vs\.?) (?:the )?(?P<second>(?:(?!\b(?:what|which|who)\b).)+)$",
@@ -66,7 +68,7 @@ _COUNTED = re.compile(
 )
 _PATTERNS = [(kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _KINDS]
 
-WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
+WRITTEN_WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 """A word as it is written, hyphens included."""
 _ASKING = frozenset(
     (
@@ -75,25 +77,25 @@ _ASKING = frozenset(
     ).split()
 )
 _ASKS = frozenset("what which who whom whose where when why how is are was were does did".split())
-"""First words of a question that wants to know something, whatever words it has else."""
+"""First words that make a question a request for knowledge, whatever its other words are."""
 _CLAUSE = re.compile(r"\S\s+(?:who|whom|whose|which|that|where|in which|of the|by the)\s+\w+", re.IGNORECASE)
 _COMPARED = re.compile(
     r"\b(?:both|same|older|younger|earlier|later|first|more|less|larger|smaller|longer|between)\b.*\b(?:or|and|than)\b",
     re.IGNORECASE,
 )
 
-SHORT = 4
-"""Words up to which a remark without a subject is small talk, whoever it is put to."""
-LEAST_WORDS = 6
-"""Subject words from which a question with a clause in it may need two passages."""
+LONGEST_REMARK = 4
+"""The most words of a remark without a subject that is small talk even without "I" or "you"."""
+MULTI_WORDS = 6
+"""The least number of subject words with which a question with a clause may need two passages."""
 LEAST_WEIGHT = 0.1
-"""Weight of a word that every passage holds."""
-HELD = 0.5
-"""Share of a question's weight that a passage with its header must hold to answer it without a doubt."""
+"""The least weight of a word, for one that every passage holds."""
+ANSWERING_SHARE = 0.5
+"""The least share of a question's weight that a passage with its header must hold to answer it without doubt."""
 
 
 def kind_of(question: str) -> Kind:
-    """The kind of a question in English."""
+    """Return the kind of a question in English."""
     plain = " ".join(fold(question).split())
     if _is_chat(plain):
         return "small talk"
@@ -101,19 +103,19 @@ def kind_of(question: str) -> Kind:
 
 
 def _is_chat(plain: str) -> bool:
-    """Whether a question is put to the program itself, or says only what people say in passing: it names no subject."""
+    """Return whether a question without a subject is addressed to the program itself or is small talk."""
     spoken = words(plain)
     if not spoken or set(content_words(plain)) - CHAT:
         return False
     if not {"you", "your", "yourself"}.isdisjoint(spoken):
         return True
-    return spoken[0] not in _ASKS and (len(spoken) <= SHORT or not CHAT_PERSONS.isdisjoint(spoken))
+    return spoken[0] not in _ASKS and (len(spoken) <= LONGEST_REMARK or not CHAT_PERSONS.isdisjoint(spoken))
 
 
 def complexity(question: str) -> Complexity:
-    """`multi` where a question compares two things, or describes by a clause what it asks about; else `single`."""
+    """Return `multi` if a question compares two things or describes its subject by a clause; else `single`."""
     plain = " ".join(question.split())
-    if len(subject_words(plain)) < LEAST_WORDS:
+    if len(subject_words(plain)) < MULTI_WORDS:
         return "single"
     compared = bool(_COMPARED.search(plain)) and len(names(plain)) > 1
     return "multi" if compared or _CLAUSE.search(plain) else "single"
@@ -123,15 +125,15 @@ def complexity(question: str) -> Complexity:
 
 
 def subject_words(question: str) -> list[str]:
-    """The content words of a question without those that only ask ("explain", "mean"), in order, once each."""
+    """Return the content words of a question without those that only ask ("explain", "mean"), in order, once each."""
     kept = content_words(_HOW.sub("how", question))
     return [word for word in kept if word not in _ASKING] or kept
 
 
 def written_words(sentence: str) -> list[str]:
-    """The content words as they are written (hyphens and capitals kept), in order, once each."""
+    """Return the content words as they are written (hyphens and capitals kept), in order, once each."""
     written: dict[str, str] = {}
-    for match in WORD.finditer(sentence):
+    for match in WRITTEN_WORD.finditer(sentence):
         word = match.group()
         if content_words(word):
             written.setdefault(fold(word), word)
@@ -139,7 +141,9 @@ def written_words(sentence: str) -> list[str]:
 
 
 def stem_weights(question: str, corpus: Corpus | None) -> dict[str, float]:
-    """Inverse document frequency of the question's subject stems, ln((N + 1) / (df + 0.5)); 1 without a corpus."""
+    """Return the inverse document frequency of the question's subject stems, ln((N + 1) / (df + 0.5)); 1 without a
+    corpus.
+    """
     subject = subject_words(question)
     if corpus is None or not subject:
         return {stem(word): 1.0 for word in subject}
@@ -150,46 +154,49 @@ def stem_weights(question: str, corpus: Corpus | None) -> dict[str, float]:
 
 
 def coverage(weights: dict[str, float], text: str) -> float:
-    """Share of the weight of a question's stems that a text holds, in [0, 1]."""
+    """Return the share of the weight of a question's stems that a text holds, in [0, 1]."""
     held, total = set(content_stems(text)), sum(weights.values())
     return sum(weight for name, weight in weights.items() if name in held) / total if total else 0.0
 
 
 def uncovered(question: str, text: str) -> list[str]:
-    """The words that tell what a question is about and that a text lacks, as they are written."""
+    """Return the subject words of a question that a text lacks, as they are written."""
     held, telling = set(content_stems(text)), subject_words(question)
     return [word for word in written_words(question) if not held & set(content_stems(word)) and fold(word) in telling]
 
 
 def named(question: str) -> set[str]:
-    """The names, numbers and months of a question."""
+    """Return the names, numbers and months of a question."""
     return names(question) | numbers(question) | {fold(month) for month in month_name[1:] if month in question.split()}
 
 
 def months(text: str) -> list[str]:
-    """The months of the dates in digits (ISO 8601) in a text."""
+    """Return the months of the ISO 8601 dates in a text."""
     return [month_name[int(match[1])].casefold() for match in _ISO_DATE.finditer(text)]
 
 
 def lacking(named: set[str], text: str) -> list[str]:
-    """Which of a question's names and numbers a text does not hold, inflection aside."""
+    """Return the names and numbers of a question that a text does not hold, whatever their inflection."""
     held = {*words(text), *numbers(text), *months(text)}
     stems = {stem(word) for word in held}
     absent = [name for name in named if name not in held and stem(name) not in stems]
     pieces = " ".join(identifiers(text)) if absent else ""
-    return sorted(name for name in absent if len(name) < SHORTEST or f" {name}" not in f" {pieces}")
+    return sorted(name for name in absent if len(name) < SHORTEST_ID or f" {name}" not in f" {pieces}")
 
 
 def missing(question: str, text: str, weights: dict[str, float]) -> list[str]:
-    """What of a question a text lacks, so that it hardly answers: names and numbers, else words of half the weight."""
+    """Return the parts of a question whose absence makes a text a poor answer: names and numbers, else words if the
+    text holds less than ANSWERING_SHARE.
+    """
     absent = lacking(named(question), text)
-    return absent or (uncovered(question, text) if weights and coverage(weights, text) < HELD else [])
+    return absent or (uncovered(question, text) if weights and coverage(weights, text) < ANSWERING_SHARE else [])
 
 
 def sides(question: str) -> list[tuple[str, str]]:
-    """Of a comparison or a change its two sides, each a label and a question of its own; else empty.
+    """Return the two sides of a comparison or a change, each as a label and a question of its own; else an empty list.
 
-    What stands at one side only belongs to both: "the rents of A and B", "the sys and fd modes", "May and June 2024".
+    Words that stand at one side only belong to both: "the rents of A and B", "the sys and fd modes", "May and June
+    2024".
     """
     plain = " ".join(question.split()).rstrip(" ?!.")
     if match := _CHANGE.match(plain):
@@ -213,7 +220,7 @@ def sides(question: str) -> list[tuple[str, str]]:
 
 
 def asked(question: str) -> list[str]:
-    """The questions that have to be answered: one for each side, or the question itself."""
+    """Return the questions that have to be answered: one for each side, or the question itself."""
     return [side for _, side in sides(question)] or [question]
 
 
@@ -247,23 +254,23 @@ def in_other_words(question: str) -> list[str]:
 
 
 def of_side(label: str, other: str, text: str) -> bool:
-    """Whether a text holds what tells one side from the other."""
+    """Return whether a text holds the words that tell one side from the other."""
     telling = set(words(label)) - set(words(other)) - (STOP_WORDS - {"may"})
     return not lacking(telling, text)
 
 
 def holds_sides(question: str, text: str) -> bool:
-    """Whether a text holds both sides of what a question compares; where it compares nothing, it does."""
+    """Return whether a text holds both sides of a comparison; True if the question compares nothing."""
     each = sides(question)
     return all(of_side(label, other, text) for (label, _), (other, _) in zip(each, reversed(each), strict=True))
 
 
 def asks_for_amount(question: str) -> bool:
-    """Whether a number answers a question: how many, how long, what it cost."""
+    """Return whether a number answers a question: how many, how long, what did it cost."""
     return bool(_AMOUNT.search(fold(question)))
 
 
 def asked_number(text: str) -> int:
-    """How many things a text speaks of, "five approaches"; 0 where it does not say."""
+    """Return the number of things that a text mentions, "five approaches"; 0 if it gives none."""
     match = _COUNTED.search(fold(text))
     return int(NUMBER_WORDS.get(match["number"], match["number"])) if match else 0

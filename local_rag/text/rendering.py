@@ -1,8 +1,8 @@
-"""The stored text of a file as the nodes of `text.nodes`, with what is quoted marked: code points of the text.
+"""Render the stored text of a file as the nodes of `text.nodes`, with quoted code points marked.
 
-Markdown is read as such, and of its HTML only the text stays; so is reStructuredText. A program is code, a plain text
-is paragraphs. Any other text is headings (known from
-the index), lists, paragraphs, and lines of cells, which are tables (see `index.parse.tables`).
+Markdown and reStructuredText are parsed; HTML in Markdown is reduced to its text. A program is code, a plain text is
+paragraphs. Any other text has headings (known from the index), lists, paragraphs, and lines of cells, which are tables
+(see `index.parse.tables`).
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from local_rag.text.nodes import BEGIN, END, Node, NodeReader, same_length
 from local_rag.text.rst import as_markdown
 
 BAR = " | "
-"""Between the cells of a row."""
+"""The separator between the cells of a row."""
 
 _LOOKED_AT = 20
-"""Lines of a table in which its header is sought."""
+"""The most lines of a table in which its header is sought."""
 
 _ITEM = re.compile(r"[ \t]*[-•][ \t]+")
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)|</?[a-z!?][^<>]*>", re.DOTALL | re.IGNORECASE)
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?<=\S)[ \t]*\{[ \t]*[#.:][^{}\n]*\}[ \t]*\Z")
-"""Of a heading in many dialects: "Price { #price }"."""
+"""Attributes of a heading in many dialects: "Price { #price }"."""
 _SOFT_BREAK = re.compile(r"(?<!\\)(?<!  )\n[ \t]*")
-"""The end of a line within a sentence: CommonMark 6.8 lets it be shown as a blank."""
+"""The end of a line within a sentence, which may be shown as a blank (CommonMark 6.8)."""
 _MARKUP = re.compile(r"[*_`~]+|!?\]\([^()\n]*\)|\]\[[^\[\]\n]*\]|<[^<>\n]*>|\\.|&#?\w+;")
-"""Markup of a line that a highlight must not part: it begins behind it and ends before it."""
+"""Markup of a line that a highlight must not split: the highlight begins after it and ends before it."""
 
 Spans = Sequence[tuple[int, int]]
 """Code points [start, end) of a text."""
 
 
 class Part(NamedTuple):
-    """A part of a text as nodes: where it begins and ends in the text."""
+    """Hold a part of a text as nodes, with its start and end in the text."""
 
     nodes: list[Node]
     start: int
@@ -52,9 +52,9 @@ class Part(NamedTuple):
 
 
 def rendered(text: str, suffix: str, headings: Collection[int], start: int, end: int, marks: Spans = ()) -> Part:
-    """Code points [start, end) of the text of a file of this kind; of Markdown the blocks that these touch.
+    """Render code points [start, end) of the text of a file of this kind; of Markdown all blocks that overlap them.
 
-    `headings` are the code points at which one begins.
+    `headings` are the code points at which a heading begins.
     """
     if suffix in (".md", ".markdown", ".ipynb"):
         return _Markdown(text, start, end, marks).part()
@@ -104,12 +104,12 @@ def _cut(view: View, start: int, end: int | None = None) -> View:
 
 
 def _marked(view: View, marks: Spans) -> Iterator[Node]:
-    """A text without markup, its highlights marked."""
+    """Yield the nodes of a text without markup, its highlights marked."""
     return NodeReader((), ()).pieces(_signed(View(same_length(view.text), view.positions), marks))
 
 
 def _signed(view: View, marks: Spans, *, inline: bool = False) -> str:
-    """A text with signs where highlights begin and end."""
+    """Insert signs into a text where highlights begin and end."""
     content = view.text.replace(BEGIN, "\ufffd").replace(END, "\ufffd")
     whole = [match.span() for match in _MARKUP.finditer(content)] if inline else []
     for start, end in sorted(marks, reverse=True):
@@ -124,14 +124,16 @@ def _signed(view: View, marks: Spans, *, inline: bool = False) -> str:
 
 
 class Row(NamedTuple):
-    """The cells of a row; `head`: they are the names of the columns."""
+    """Hold the cells of a row; with `head` they are the names of the columns."""
 
     cells: Sequence[View]
     head: bool = False
 
 
 def grid(lines: Sequence[View], above: Sequence[str] = ()) -> list[Row]:
-    """Lines of cells, "Rent | 2023: 400", as the rows of a table; `above` are the lines of the table before them."""
+    """Convert lines of cells, "Rent | 2023: 400", to rows of a table; `above` are the lines of the table
+    before them.
+    """
     known = [*above, *(line.text for line in lines[:_LOOKED_AT])]
     at, names = next(_headers(known), (-1, []))
     rows = []
@@ -153,7 +155,7 @@ def grid(lines: Sequence[View], above: Sequence[str] = ()) -> list[Row]:
 
 
 def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Which of the lines names the columns of the next ones, and these names."""
+    """Yield each line that names the columns of the following lines: its position and these names."""
     for at, (line, below) in enumerate(pairwise(lines)):
         names = line.split(BAR)
         if len(names) > 1 and any(cell.startswith(f"{name}: ") for cell in below.split(BAR) for name in names):
@@ -189,7 +191,7 @@ def _parser(of_rst: bool) -> MarkdownIt:
 
 
 class _Markdown:
-    """Reads the blocks of a Markdown file that code points [start, end) touch."""
+    """Read the blocks of a Markdown file that overlap code points [start, end)."""
 
     def __init__(self, text: str, start: int, end: int, marks: Spans, *, of_rst: bool = False) -> None:
         front = None if of_rst else _FRONT.match(text)
@@ -203,6 +205,9 @@ class _Markdown:
         self._kept = (self._begin if start else 0, len(text))
 
     def part(self) -> Part:
+        """Parse the file and return its blocks in the window as nodes, with the front matter as code if the window
+        touches it.
+        """
         source = self._text[self._begin :]
         tokens = _parser(self._of_rst).parse(source, {"reading": self})
         nodes = NodeReader((), ()).nodes(SyntaxTreeNode(tokens).children)
@@ -215,7 +220,7 @@ class _Markdown:
         return Part(nodes, first, last)
 
     def sign(self, state: StateCore) -> None:
-        """Keep the blocks of the window, and put signs where highlights begin and end into their content."""
+        """Keep the blocks of the window, and insert signs for the ends of highlights into their content."""
         start, end = self._window
         kept, inside, first, last = list[Token](), False, len(self._text), len(self._text)
         for token in state.tokens:
@@ -276,7 +281,7 @@ class _Markdown:
         yield Token("table_close", "table", -1)
 
     def _placed(self, token: Token) -> View:
-        """The content of a token, and where each of its code points stands."""
+        """Return the content of a token, with the position of each of its code points."""
         first, last = token.map or [0, 0]
         at, positions = self._starts[first], list[int]()
         if token.type == "fence":

@@ -1,6 +1,7 @@
-"""reStructuredText as Markdown, with the place of every code point: headings, lists, code, roles and links.
+"""Convert reStructuredText to Markdown, with the position of every code point: headings, lists, code, roles and links.
 
-https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html. Tables are shown as code; the rest stays text.
+The syntax is that of https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html. Tables are shown as code;
+everything else stays text.
 """
 
 from __future__ import annotations
@@ -23,18 +24,20 @@ _INLINE = re.compile(
     re.DOTALL,
 )
 _TARGET = re.compile(r"\.\. _[^\n]*:$")
-"""What a link of the same file leads to; nobody reads it."""
+"""The target of a link within the file; it is left out."""
 _FENCE = f"{'~' * 120}\n"
-"""Longer than the lines below headings, which code may have."""
+"""A fence longer than the lines below headings, which code may contain."""
 
 
 def as_markdown(text: str, headings: Collection[int]) -> View:
-    """The text as Markdown; `headings` are the code points at which one begins, with the line above it."""
+    """Convert a text to Markdown; `headings` are the code points at which one begins, with the line above it."""
     return _Writer(text, headings).written()
 
 
 class _Writer:
-    """Goes through the lines of a text; what it writes of them has their places, what it adds that of what follows."""
+    """Convert a text line by line; copied text keeps its positions, added text gets the position of the
+    text after it.
+    """
 
     def __init__(self, text: str, headings: Collection[int]) -> None:
         self._lines = [(match.start(), match.group()) for match in re.finditer(r"[^\n]*\n|[^\n]+", text)]
@@ -43,6 +46,7 @@ class _Writer:
         self._lists = [(0, 0)]  # where the texts of the lists around begin: in a line of the text, and of Markdown
 
     def written(self) -> View:
+        """Convert all lines and return the Markdown with its positions."""
         line = 0
         while line < len(self._lines):
             line = self._block(line)
@@ -53,7 +57,7 @@ class _Writer:
         self._positions += [at] * len(written) if added else range(at, at + len(written))
 
     def _block(self, first: int) -> int:
-        """Write the block that begins in a line; the line behind it."""
+        """Write the block that begins in a line; return the number of the line behind it."""
         at, line = self._lines[first]
         indent = self._indent(first)
         if not line.strip() or _TARGET.match(line.strip()):
@@ -117,7 +121,7 @@ class _Writer:
         return self._literal(end, indent)
 
     def _end(self, first: int, indent: int) -> int:
-        """The line behind a paragraph: an empty one, a heading, or the next item of its list."""
+        """Return the line behind a paragraph: an empty one, a heading, or the next item of its list."""
         is_item = bool(_ITEM.match(self._line(first)))
         for number in range(first + 1, len(self._lines)):
             begins_item = is_item and self._indent(number) <= indent and _ITEM.match(self._line(number))
@@ -126,7 +130,7 @@ class _Writer:
         return len(self._lines)
 
     def _literal(self, first: int, indent: int) -> int:
-        """Write the lines that are indented further as code."""
+        """Write the lines that are indented further as code; return the line behind them."""
         begin = first
         while begin < len(self._lines) and not self._line(begin):
             begin += 1
@@ -138,7 +142,7 @@ class _Writer:
         return self._fenced(begin, end) if begin < end else first
 
     def _columns(self, at: int, row: str) -> None:
-        """Write a row without the markup of code, whose columns stay below each other."""
+        """Write a row without the markup of code, so that its columns stay aligned."""
         end = 0
         for match in re.finditer("``(.+?)``", row):
             self._put(at + end, row[end : match.start()])
@@ -160,7 +164,7 @@ class _Writer:
         return end
 
     def _inline(self, at: int, text: str) -> None:
-        """Write the text of a block, its roles and links as Markdown has them."""
+        """Write the text of a block, with roles and links in the syntax of Markdown."""
         end = 0
         for match in _INLINE.finditer(text):
             self._put(at + end, text[end : match.start()])

@@ -1,4 +1,4 @@
-"""Spans of code points, and the sentences of a text."""
+"""Split a text into sentences, as spans of code points."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _GERMAN_ARTICLE = re.compile(
 _GERMAN_COUNTED = re.compile(
     r"(?:Januar|Jänner|Februar|Feber|März|Mai|Juni|Juli|Oktober|Dezember|Jahrhunderts?|Auflage)\b"
 )
-"""No English sentence begins with one of them; so April and August are missing."""
+"""Words after an ordinal that begin no English sentence, which is why April and August are missing."""
 _LABEL = re.compile(
     r"\s*(?:fig(?:ure)?|tab(?:le)?|box|listing|step|part|chapter|section)?\.? ?\(?\d[\d.]*[.)]+", re.IGNORECASE
 )
-"""Fig. 3. and 1.2. are no sentences."""
+"""Labels that are no sentences: Fig. 3. and 1.2."""
 _LONGEST_LABEL = 40
 _LONGEST_ORDINAL = 3
-_NEAR = 40
-"""Code points before an ordinal in which its article is sought."""
+_ARTICLE_DISTANCE = 40
+"""The code points before an ordinal in which its article is sought."""
 _LONG_LINE = 140  # no editor, mail program or page wraps later: such a line is a whole paragraph
 _ODD_NAME = re.compile(r"[a-z]+(?:[A-Z\d_]|-[a-z]+\b)")  # iPhone, local-rag
 _NARROWEST = 40  # columns of a page; what is narrower was not wrapped
@@ -41,28 +41,29 @@ _ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|(?<![。！
 
 
 class Span(NamedTuple):
-    """Code points [start, end) of a text."""
+    """Hold code points [start, end) of a text."""
 
     start: int
     end: int
 
     def of(self, text: str) -> str:
+        """Return the part of the text."""
         return text[self.start : self.end]
 
 
 def stripped(text: str, start: int, end: int) -> Span:
-    """The span without white space at its ends; empty at `start` if nothing is left."""
+    """Return the span without white space at its ends; empty at `start` if nothing is left."""
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return Span(start, start + len(part.strip()))
 
 
 def sentences(text: str) -> list[Span]:
-    """Spans of the sentences, in order and without overlap.
+    """Return the spans of the sentences, in order and without overlap.
 
-    Blank lines, list items, headings, table rows and rulers always end one. So does the end of a line that was not
-    wrapped there: a paragraph on a single line, or a line that had room for the word that begins the next.
-    Raises Stopped.
+    Blank lines, list items, headings, table rows and rulers always end a sentence. So does the end of a line that was
+    not wrapped there: a paragraph on a single line, or a line that had room for the first word of the next. Raises
+    Stopped.
     """
     spans: list[Span] = []
     for block in _blocks(text):
@@ -89,7 +90,7 @@ def _blocks(text: str) -> Iterator[Span]:
 
 
 def _paragraphs(text: str) -> Iterator[list[Span]]:
-    """Runs of lines without a blank line or a ruler (`----`, a code fence) between them."""
+    """Yield runs of lines without a blank line or a ruler (`----`, a code fence) between them."""
     lines: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group().rstrip()
@@ -103,10 +104,10 @@ def _paragraphs(text: str) -> Iterator[list[Span]]:
 
 
 def _deliberate(line: str, following: str, width: int) -> bool:
-    """Whether somebody ended the line there, and not the width of the page."""
+    """Return whether the writer ended the line there, and not the width of the page."""
     head, after = line.lstrip(), following.lstrip()
     ordinal = _ORDINAL_AT.match(after)
-    goes_on = ordinal and _is_ordinal(f"{line[-_NEAR:]} ", ordinal[1], after[ordinal.end() :])
+    goes_on = ordinal and _is_ordinal(f"{line[-_ARTICLE_DISTANCE:]} ", ordinal[1], after[ordinal.end() :])
     if (_LIST_ITEM.match(following) and not goes_on) or max(len(line), len(following)) > _LONG_LINE:
         return True
     if _HEADING.match(head) or _HEADING.match(after) or "|" in {head[0], after[0]} or " | " in line:
@@ -117,10 +118,11 @@ def _deliberate(line: str, following: str, width: int) -> bool:
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:
-    """A full stop after an abbreviation, an initial, a German ordinal or before a lower-case letter ends no sentence.
+    """Return whether a full stop or another ending mark ends a sentence.
 
-    It does before a capitalised function word, "equal to P. Again" but "J. Smith", and before a name like iPhone.
-    Neither does an ellipsis or a quotation that the sentence goes on after: "Why?" he said.
+    A full stop after an abbreviation, an initial or a German ordinal, or before a lower-case letter, ends none. It ends
+    one before a capitalised function word, "equal to P. Again" but not "J. Smith", and before a name like iPhone. An
+    ellipsis or a quotation does not end a sentence that goes on after it: "Why?" he said.
     """
     mark = match.group()
     if mark[0] != "." or mark.startswith(".."):
@@ -137,13 +139,15 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if word.lower() in ABBREVIATIONS:
         return word.lower() in {"etc", "a.m", "p.m", "al"} and after[:1].isupper()
     start = match.start() - len(word)
-    if _is_ordinal(text[max(0, start - _NEAR) : start], word, after):
+    if _is_ordinal(text[max(0, start - _ARTICLE_DISTANCE) : start], word, after):
         return False
     return not (len(word) == 1 and word.isupper())
 
 
 def _is_ordinal(before: str, number: str, after: str) -> bool:
-    """Whether a number with a full stop is a German ordinal: am 3. Oktober, die 2. Auflage; not "in 1931. The"."""
+    """Return whether a number with a full stop is a German ordinal: am 3. Oktober, die 2. Auflage; not
+    "in 1931. The".
+    """
     if not number.isdecimal() or len(number) > _LONGEST_ORDINAL or not after[:1].isupper():
         return False
     return bool(_GERMAN_COUNTED.match(after) or _GERMAN_ARTICLE.search(before))

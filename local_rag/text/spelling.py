@@ -1,4 +1,4 @@
-"""Misspelled words of a question, replaced by the nearest words of the index, so that the search finds them."""
+"""Replace misspelled words of a question by the nearest words of the index, so that the search finds them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Evaluator
 
-SHORTEST, MEDIUM, LONG = 4, 5, 8
-"""Letters from which on one edit is repaired, in function words and in all; and from which on two: shorter words have
-too many neighbours."""
+FUNCTION_WORD, ONE_EDIT, TWO_EDITS = 4, 5, 8
+"""The least letters with which one edit is repaired in function words, one in all words, and two: shorter words have
+too many neighbours.
+"""
 _OF_A_DATE = [name.casefold() for name in (*month_name[1:], *day_name)]
 
 
@@ -30,7 +31,7 @@ def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
     def replacement(word: str) -> str:
         nonlocal begins
         is_name, begins = not word.islower() and not begins, False
-        if len(word) < SHORTEST or not (word.isascii() and word.isalpha()):
+        if len(word) < FUNCTION_WORD or not (word.isascii() and word.isalpha()):
             return word
         folded = fold(word)
         if folded in STOP_WORDS or evaluator.knows(folded) or corpus.document_frequency([folded])[folded]:
@@ -38,7 +39,7 @@ def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
         if is_name:
             return next((near.title() for near in nearest(folded, _OF_A_DATE, edits_of(folded))), word)
         near = nearest(folded, STOP_WORDS, 1)
-        if not near and len(word) >= MEDIUM:
+        if not near and len(word) >= ONE_EDIT:
             near = nearest(folded, [*_OF_A_DATE, *corpus.spelled_like(folded)], edits_of(folded))
         return near[0] if near else word
 
@@ -46,12 +47,12 @@ def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
 
 
 def edits_of(word: str) -> int:
-    """Return how many edits a misspelling of so long a word may be away from it."""
-    return 2 if len(word) >= LONG else 1
+    """Return the most edits between a misspelled word of this length and the right one."""
+    return 2 if len(word) >= TWO_EDITS else 1
 
 
 def nearest(word: str, others: Iterable[str], most: int) -> list[str]:
-    """Return those of the other words that are at most so many edits away, the nearest and then the longest first.
+    """Return those of the other words that are at most `most` edits away, the nearest and then the longest first.
 
     An edit inserts, deletes or replaces a letter, or swaps two neighbours (optimal string alignment).
     """

@@ -1,7 +1,7 @@
-"""Does a passage say what a sentence says? Decided by comparing words; where in doubt, no.
+"""Decide by comparing words whether a passage supports a sentence; in doubt, it does not.
 
-It does where it has the sentence word for word, or most of its words in a few neighbouring sentences with the same
-numbers, names and denials. One check for citations and for the extractive grading of answers.
+A passage supports a sentence that it has word for word, or if a few neighbouring sentences hold most of its words with
+the same numbers, names and denials. Citations and the extractive grading of answers share this check.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from local_rag.text.numbers import TOKEN, Quantity, is_number, quantities, writt
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.words import BULLET, WORD, content_stems, fold, stem, tidied, tidy, words
 
-NEAR = 0.8
-"""A quote is near its sentence when it holds more than this share of the sentence's content words (stemmed).
+IN_FULL = 0.8
+"""The share of a sentence's content words (stemmed) that a quote must exceed to support it in full.
 
 One foreign word in five is too many: "the board rejected the plan" and "the board approved the plan" share two of
-three. Numbers are compared by value and count for nothing here.
+three. Numbers are compared by value and do not count here.
 """
-PART = 0.6
-"""The same for a sentence that is supported in part."""
+IN_PART = 0.6
+"""The least share of a sentence's content words in a quote that supports it in part."""
 ABOUT = 0.75
-"""Share of what a sentence repeats of its question that the passage with its header must hold to be about it."""
+"""The least share of the words that a sentence repeats from its question which the passage and its header must hold."""
 FEW_PARTS = 3
-"""Parts from which a sentence is a list, whose items may stand apart from each other."""
+"""The least number of parts that make a sentence a list, whose items may stand apart from each other."""
 TURNED = 0.9
-"""The same for a quote that says another thing of nearly the same words."""
+"""The least share of a sentence's content words in a quote that has nearly the same words and another meaning."""
 PART_WORDS = 8
-"""Words from which a verbatim part of a sentence may stand for itself."""
+"""The least number of words of a verbatim part of a sentence that is enough as a quote."""
 QUOTE_SENTENCES = 3
-"""The longest quote, in sentences of the passage, that is put beside a sentence which is no verbatim copy."""
+"""The most sentences of a quote that is compared with a sentence which is no verbatim copy."""
 
 Judge = Callable[[str, Sequence[str]], bool]
-"""Whether one of the passages supports all of a sentence, as an evaluator says."""
+"""A function that returns whether one of the passages supports all of a sentence, by an evaluator."""
 
 _LEAD = re.compile(rf"(?:[\s\"'“”„«»‘’(\[*_#>|]|{BULLET}(?=\s))*")
 _TRAIL = " \t\n.!…。！\"'“”’»)]*_:;,|"
@@ -54,10 +54,10 @@ _NAMES_A_LINE = re.compile(r"[*_]*:[*_]*\s| \| ")
 
 
 class Evidence(NamedTuple):
-    """The part of a passage to put beside a sentence, how far it supports it, and whether it is word for word.
+    """Hold the part of a passage to show beside a sentence, the degree of its support, and whether it is word for word.
 
-    `turned`: some part says something else of nearly the same words. `restated`: it holds what the sentence adds to
-    what was said.
+    `turned`: some part has nearly the same words and another meaning. `restated`: the part holds everything that the
+    sentence adds to the question.
     """
 
     span: Span
@@ -74,10 +74,10 @@ class Evidence(NamedTuple):
 def sentence_supports(
     generation: str, passages: Sequence[str], judge: Judge, question: str = "", headers: Sequence[str] = ()
 ) -> list[tuple[str, Support]]:
-    """Each of `marks.claims(generation)` with its support by the passages that it cites; by all where it cites none.
+    """Grade each of `marks.claims(generation)` by the passages that it cites; by all passages if it cites none.
 
-    A sentence that is not verbatim is supported in full only if the `judge` says so, too: an evaluator recognises other
-    words for the same; numbers and names are the code's to compare. `question` and `headers` of the passages: see
+    A sentence that is not verbatim is supported in full only if the `judge` agrees: an evaluator recognises
+    paraphrases; numbers and names are compared by code. For `question` and the `headers` of the passages see
     `evidence`.
     """
     supports: list[tuple[str, Support]] = []
@@ -101,11 +101,11 @@ _RANK: tuple[Support, ...] = ("no", "partially", "fully")
 
 @lru_cache(maxsize=512)
 def evidence(sentence: str, passage: str, question: str = "", header: str = "") -> Evidence:
-    """Where a passage says a sentence: word for word, else by the words that they share.
+    """Find the part of a passage that supports a sentence: word for word, else by the words that they share.
 
-    What the question and the header of the passage say goes without saying: a quote carries a sentence if it holds what
-    is new in it, as "Rent: £900" does with "The rent of the flat is £900.".
-    Cached, because an answer is checked when it is written and again when it is handed over.
+    A quote need not repeat the content of the question and of the passage's header: it supports a sentence if it holds
+    the rest, as "Rent: £900" does for "The rent of the flat is £900.". The result is cached, because an answer is
+    checked when it is written and again when it is returned.
     """
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
     inner = [_inner(passage, span) for span in spans]
@@ -131,16 +131,19 @@ def evidence(sentence: str, passage: str, question: str = "", header: str = "") 
 
 
 def _adding(sentence: str, question: str, header: str, passage: str, quotes: Sequence[_Quote]) -> _Quote | None:
-    """The quote that holds what a sentence, or an item of its list, adds to the question: the closest and shortest."""
+    """Return the closest and shortest quote that holds everything a sentence, or an item of its list, adds to the
+    question, or None.
+    """
     adding = [quote for quote in quotes if _adds(sentence, question, header, quote.span.of(passage), passage)]
     return max(adding, key=lambda quote: (quote.covered, -len(quote.span.of(passage))), default=None)
 
 
 def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -> bool:
-    """Whether a quote holds all that a sentence adds to the question, and is about what the sentence names.
+    """Return whether a quote holds everything that a sentence adds to the question, and is about the things that the
+    sentence names.
 
-    A name of the sentence stands in the quote or the header; else in the passage, and neither does the quote begin with
-    another name nor is the passage a list of such names.
+    A name of the sentence stands in the quote or the header. If it stands elsewhere in the passage, the quote must not
+    begin with another name, and the passage must not be a list of such names.
     """
     quote, around = _plain(quote), f"{header}\n{passage}"
     near = f"{header}\n{quote}"
@@ -150,7 +153,7 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
     added = [wanted for wanted in quantities(sentence) if not _holds(question, wanted)]
     return (
         bool(new & _stems(quote) or (added and not new))
-        and len(new & _stems(near)) >= NEAR * len(new)
+        and len(new & _stems(near)) >= IN_FULL * len(new)
         and len(known & _stems(around)) >= ABOUT * len(known)
         and all(_holds(quote, wanted) for wanted in added)
         and _holds_numbers(around, sentence)
@@ -166,14 +169,16 @@ def _adds(sentence: str, question: str, header: str, quote: str, passage: str) -
 
 
 def _last_verb(question: str) -> set[str]:
-    """The stem of the verb that ends a question with "do", for a passage says leave in other words: departs."""
+    """Return the stem of the verb that ends a question with "do": a passage may say "departs" for "leave"."""
     *_, before, last = ["", "", *words(question)]
     is_verb = before not in lexicon.BEFORE_NOUNS and not {"do", "does", "did"}.isdisjoint(words(question))
     return {stem(last)} if is_verb else set()
 
 
 def _of_another(sentence: str, quote: str, passage: str) -> bool:
-    """Whether a quote begins with another name than those of a sentence, or one of these begins a line of its own."""
+    """Return whether a quote begins with a name that the sentence lacks, or a name of the sentence that the quote lacks
+    begins a line of the passage.
+    """
     first = _FULL_NAME.match(quote)
     if first and set(words(first.group())).isdisjoint(words(sentence)):
         return True
@@ -182,7 +187,7 @@ def _of_another(sentence: str, quote: str, passage: str) -> bool:
 
 
 def _same_names_in_order(sentence: str, quote: str) -> bool:
-    """Whether the names that both hold once stand in the same order: who sold to whom."""
+    """Return whether the names that both texts hold once stand in the same order: who sold to whom."""
     orders = [[fold(name) for name in written_names(text) if fold(name) not in _MONTHS] for text in (sentence, quote)]
     once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
     first, second = ([name for name in order if name in once] for order in orders)
@@ -190,14 +195,16 @@ def _same_names_in_order(sentence: str, quote: str) -> bool:
 
 
 def _with_markup(copy: Span, passage: str) -> Span:
-    """A copy with the markup at its ends, of which the other half may stand inside: of **FastAPI** is fast."""
+    """Extend a copy by the markup at its ends, whose other half may stand inside: of **FastAPI** is fast."""
     around = markup(passage)
     start = next((start for start, end in around if end == copy.start), copy.start)
     return Span(start, next((end for start, end in around if start == copy.end), copy.end))
 
 
 class _Quote(NamedTuple):
-    """Neighbouring sentences of a passage beside a sentence; `covered` is the share of its words that they hold."""
+    """Hold neighbouring sentences of a passage that are compared with a sentence; `covered` is the share of its words
+    that they hold.
+    """
 
     span: Span
     covered: float
@@ -208,8 +215,8 @@ def _compared(sentence: str, passage: str, spans: Sequence[Span]) -> _Quote:
     parts = [_plain(span.of(passage)) for span in spans]
     covered = _covered(_stems(sentence), parts)
     support: Support = "no"
-    if covered >= PART and _says_the_same(sentence, parts):
-        support = "fully" if covered > NEAR else "partially"
+    if covered >= IN_PART and _says_the_same(sentence, parts):
+        support = "fully" if covered > IN_FULL else "partially"
     return _Quote(Span(spans[0].start, spans[-1].end), covered, support)
 
 
@@ -218,7 +225,7 @@ def _plain(text: str) -> str:
 
 
 def _copies(sentence: str, passage: str) -> Iterator[Span]:
-    """Where a passage reads like the sentence: the same but for white space, case, marks and hyphenation."""
+    """Yield the spans where a passage equals the sentence but for white space, case, marks and hyphenation."""
     wanted = _letters(sentence)[0].strip()
     text, positions = _letters(passage)
     start = text.find(wanted) if wanted else -1
@@ -229,7 +236,7 @@ def _copies(sentence: str, passage: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=64)
 def _letters(text: str) -> tuple[str, list[int]]:
-    """A text tidied and in lower case, without marks, and the position in it of every letter that is left."""
+    """Return a tidied text in lower case, without marks and markup, and the original position of every letter."""
     kept = [
         (letter, position)
         for character, position in tidied(text, [*(span for span, _ in marks(text)), *markup(text)])
@@ -239,9 +246,9 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def _stands_alone(copy: Span, passage: str, spans: Sequence[Span]) -> bool:
-    """Whether a part of a sentence says the same alone: nothing that denies or limits it, and no number, is cut off.
+    """Return whether a copied part of a passage keeps its meaning alone: no negation, condition or number is cut off.
 
-    So does what only names an item or a row: a cell of a table, and what stands before the colon of a line.
+    A label is enough as well: a cell of a table, or the text before the colon of a line.
     """
     before = _LEAD.sub("", passage[passage.rfind("\n", 0, copy.start) + 1 : copy.start], count=1)
     after = passage[copy.end :].partition("\n")[0]
@@ -260,7 +267,7 @@ def _stands_alone(copy: Span, passage: str, spans: Sequence[Span]) -> bool:
 
 
 def _inner(text: str, span: Span) -> Span:
-    """A span without bullets, quotes and brackets before it and without its full stop."""
+    """Return a span without bullets, quotes and brackets before it and without its full stop."""
     lead, end = _LEAD.match(text, *span), span.start + len(span.of(text).rstrip(_TRAIL))
     return Span(lead.end() if lead else span.start, end)
 
@@ -270,7 +277,7 @@ def _inner(text: str, span: Span) -> Span:
 
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
-    """The content stems but for numbers, which are compared by value."""
+    """Return the content stems without numbers, which are compared by value."""
     return frozenset(stem for stem in content_stems(text) if not is_number(stem))
 
 
@@ -279,7 +286,7 @@ def _covered(stems: frozenset[str], parts: Sequence[str]) -> float:
 
 
 def _says_the_same(sentence: str, parts: Sequence[str]) -> bool:
-    """Whether neighbouring sentences have the numbers and names of a sentence, and turn none of its words."""
+    """Return whether neighbouring sentences have the numbers and names of a sentence, and turn none of its words."""
     quote = "\n".join(parts)
     core = max(parts, key=lambda part: len(_stems(sentence) & _stems(part)))
     return (
@@ -295,9 +302,9 @@ def _says_the_same(sentence: str, parts: Sequence[str]) -> bool:
 
 
 def _hang_together(parts: Sequence[str], stems: frozenset[str]) -> bool:
-    """Whether each later sentence goes on about the one before, and each brings words that the others lack.
+    """Return whether each later sentence continues the one before, and each adds words that the others lack.
 
-    "Alice earns 50. Bob earns 70." does not say what Alice earns twice over.
+    "Alice earns 50. Bob earns 70." must not support "Alice earns 70.".
     """
     for part in parts[1:]:
         goes_on = (words(part) or [""])[0] in lexicon.BACK_REFERENCES
@@ -309,12 +316,14 @@ def _hang_together(parts: Sequence[str], stems: frozenset[str]) -> bool:
 
 
 def denies(text: str) -> bool:
-    """Whether a text denies something, outright or nearly."""
+    """Return whether a text denies something, outright or nearly."""
     return any(word in lexicon.NEGATIONS | lexicon.NEAR_NEGATIONS or word.endswith("n't") for word in words(text))
 
 
 def _holds_numbers(quote: str, sentence: str) -> bool:
-    """Whether a quote has every number of a sentence with its unit, which may be left out on one side but for %."""
+    """Return whether a quote has every number of a sentence with its unit; a unit other than % may be missing on one
+    side.
+    """
     return all(_holds(quote, wanted) for wanted in quantities(sentence))
 
 
@@ -327,7 +336,9 @@ def _holds(quote: str, wanted: Quantity) -> bool:
 
 
 def _holds_names(quote: str, sentence: str) -> bool:
-    """Whether a quote has every name of a sentence; one that is a common word too (US, May) in the same writing."""
+    """Return whether a quote has every name of a sentence; a name that is also a function word (US, May) must match
+    exactly.
+    """
     exact = {word.removesuffix("'s") for word in WORD.findall(quote)}
     folded = set(map(fold, exact))
     return all(
@@ -336,8 +347,8 @@ def _holds_names(quote: str, sentence: str) -> bool:
 
 
 def _same_order(sentence: str, quote: str) -> bool:
-    """Whether what both texts hold once stands in the same order: names and numbers (who sold to whom), and all words
-    where one thing is set against another.
+    """Return whether the names and numbers that both texts hold once stand in the same order (who sold to whom); in a
+    contrast, so must all words but function words.
     """
     names = set(map(fold, written_names(sentence) + written_names(quote))) - lexicon.STOP_WORDS
     contrasts = bool(_CONTRAST.search(sentence))
@@ -355,7 +366,9 @@ def _same_order(sentence: str, quote: str) -> bool:
 
 
 def _turned(sentence: str, quote: str, core: str) -> bool:
-    """Whether all, only, before, must, … stand in one of both; `core` is the quote's sentence that says most of it."""
+    """Return whether words such as all, only, before or must stand in one text alone; `core` is the quote's sentence
+    that is closest to the sentence.
+    """
     added = _turns(sentence) - _turns(quote)
     lost = _turns(core) - _turns(sentence) - lexicon.OMISSIBLE_TURNS
     return any(
@@ -366,12 +379,12 @@ def _turned(sentence: str, quote: str, core: str) -> bool:
 
 
 def _turns(text: str) -> set[str]:
-    """The words that turn a sentence, by meaning; those with a capital inside it are names (May)."""
+    """Return the words that turn a sentence, by meaning; capitalised ones inside it are names (May)."""
     return {lexicon.TURNS[word] for word in WORD.findall(text[:1].lower() + text[1:]) if word in lexicon.TURNS}
 
 
 def contrary(sentence: Sequence[str], quote: Sequence[str]) -> bool:
-    """Whether the words of one text rise where the other falls, or are lawful where the other is unlawful."""
+    """Return whether two texts have opposite words: rise and fall, lawful and unlawful."""
     stated, quoted = set(sentence) - set(quote), set(quote) - set(sentence)
     if any(denied(word) in quoted for word in stated) or any(denied(word) in stated for word in quoted):
         return True
@@ -393,6 +406,8 @@ _PREFIXED = re.compile(
 
 
 def denied(word: str) -> str:
-    """What a word with a negative prefix denies, lawful of unlawful; in- only before adjectives: import is no port."""
+    """Return the word that a negative prefix negates, lawful of unlawful, or ""; in- counts only before adjectives:
+    import does not negate port.
+    """
     match = _PREFIXED.fullmatch(word)
     return (match["any"] or match["adjective"]) if match else ""

@@ -1,4 +1,4 @@
-"""The words of a text, tidied and folded, and their stems."""
+"""Split a text into its words, tidied and folded, and their stems."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-"""Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean (Unicode 15, Blocks.txt), as the inside of a character class:
-without blanks between words, or with endings grown to them, each sign is a word.
+"""Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean (Unicode 15, Blocks.txt), as the inside of a character class.
+These scripts have no blanks between words, or attach endings to them, so each sign counts as a word.
 """
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:[’'][^\W_{UNSPACED}]+)*")
 BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
-"""What an item of a list begins with, as a regular expression; a blank follows."""
+"""The beginning of a list item, as a regular expression; a blank follows."""
 IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Default_Ignorable_Code_Point of Unicode 15 (DerivedCoreProperties.txt), which `unicodedata` does not tell: what shows
-nothing, as the inside of a character class.
+"""The invisible characters of Default_Ignorable_Code_Point in Unicode 15 (DerivedCoreProperties.txt), which
+`unicodedata` does not provide, as the inside of a character class.
 """
 _UNWRITTEN = re.compile(rf"\u00ad\s*|[{IGNORABLE}]|(?<=[^\W\d_])[-‐‑]\s+(?=[^\W\d_])")
 _SAME_SIGN = str.maketrans(
@@ -39,14 +39,14 @@ _SAME_SIGN = str.maketrans(
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words and numbers, accents and compatibility forms folded, in order."""
+    """Return the lower-case words and numbers of a text, accents and compatibility forms folded, in order."""
     return [match.group() for match in WORD.finditer(fold(text))]
 
 
 def fold(text: str) -> str:
-    """Lower case without accents (NFKD). The length may change: never use its offsets on the original.
+    """Return a text in lower case without accents (NFKD). The length may change: never use its offsets on the original.
 
-    Accents that stand alone are left out first: normalizing sorts a run of them, which takes quadratic time.
+    Accents that stand alone are removed first, because normalization sorts a run of them in quadratic time.
     """
     if text.isascii():
         return text.casefold()
@@ -57,13 +57,13 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def tidy(text: str) -> str:
-    """As far alike as two copies of a text may differ, with its case: see `tidied`."""
+    """Return a text in the form in which copies of it are equal, with its case: see `tidied`."""
     return "".join(character for character, _ in tidied(text)).strip()
 
 
 def tidied(text: str, without: Iterable[tuple[int, int]] = ()) -> Iterator[tuple[str, int]]:
-    """The characters of a text with their positions: without accents, invisible characters and hyphens at the ends of
-    lines, with plain quotes, dashes and blanks, one blank for several. 10² does not become 102.
+    """Yield the characters of a text with their positions: without accents, invisible characters and hyphens at the
+    ends of lines, with plain quotes, dashes and blanks, and one blank for several. 10² does not become 102.
 
     `without` are the starts and ends of parts that are left out.
     """
@@ -83,7 +83,7 @@ def tidied(text: str, without: Iterable[tuple[int, int]] = ()) -> Iterator[tuple
 
 
 _STEMMING = Lock()
-"""A stemmer of snowballstemmer keeps the word that it works on: for one thread at a time."""
+"""A lock for the stemmers of snowballstemmer, which keep the current word: one thread at a time may use them."""
 
 
 @cache
@@ -95,31 +95,33 @@ def _stemmer(algorithm: str) -> Any:
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """Porter's stem of a lower-case word, as SQLite's `porter` tokenizer makes it (M. F. Porter, 1980)."""
+    """Return Porter's stem of a lower-case word, as SQLite's `porter` tokenizer makes it (M. F. Porter, 1980)."""
     return snowball(word.removesuffix("'s"), "porter") if word.isascii() else word
 
 
 @lru_cache(maxsize=100_000)
 def snowball(word: str, algorithm: str) -> str:
-    """The stem of a lower-case word with its accents by an algorithm of Snowball, such as "german"."""
+    """Return the stem of a lower-case word with its accents by an algorithm of Snowball, such as "german"."""
     with _STEMMING:
         stemmed: str = _stemmer(algorithm).stemWord(word)
     return stemmed
 
 
 def content_words(text: str) -> list[str]:
-    """The words that carry meaning: no stop words and no single letters (single digits stay), in order, once each."""
+    """Return the words that carry meaning: no stop words and no single letters (single digits stay), in order, once
+    each.
+    """
     kept = (w for w in words(text) if w not in STOP_WORDS and (len(w) > 1 or w.isdigit() or not w.isascii()))
     return list(dict.fromkeys(kept))
 
 
 def content_stems(text: str) -> list[str]:
-    """Stems of the content words, in order, once each."""
+    """Return the stems of the content words, in order, once each."""
     return list(dict.fromkeys(stem(word) for word in content_words(text)))
 
 
 def query_key(query: str) -> str:
-    """What queries are compared by: one that has the content words of another, inflected or in another order, adds
-    nothing to it. Without content words the same letters are the same.
+    """Return the key by which queries are compared: equal for queries with the same content words, whatever their
+    inflection and order. A query without content words has its letters as key.
     """
     return " ".join(sorted(content_stems(query))) or " ".join(query.casefold().split())

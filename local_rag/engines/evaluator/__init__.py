@@ -1,1 +1,1 @@
-"""The evaluator: a small trained model that reads question and passage together."""
+"""Read question and passage together with a small trained model, the evaluator."""

@@ -1,4 +1,4 @@
-"""TrainedEvaluator: what a passage holds for a question, and whether it supports a statement, by one small model."""
+"""Read passages for a question, and check whether they support a statement, with one small model: TrainedEvaluator."""
 
 from __future__ import annotations
 
@@ -31,22 +31,24 @@ if TYPE_CHECKING:
 
 MODEL, TOKENIZER, CONFIG, CALIBRATION = "evaluator.onnx", "tokenizer.json", "config.json", "calibration.json"
 FOLDER = "evaluators"
-"""The folder of the cache that holds evaluators as OpenVINO compiled them for this processor."""
+"""The folder of the cache for evaluators that OpenVINO compiled for this processor."""
 READS = 2
-"""Counts up when something else of a text is read: 2 since its markup is left out."""
+"""The version of the model's input, increased when another part of a text is read: 2 since markup is left out."""
 BATCH = 4
-"""Windows that are computed at once; more has more padding and is no faster on a processor."""
+"""The windows that are computed at once; more have more padding and are no faster on a processor."""
 DOCTOR = "local-rag doctor says what is amiss"
 _POLL = 0.1
-"""Seconds between two looks for a stop, while another thread loads the model."""
+"""Seconds between two checks for a stop, while another thread loads the model."""
 
 Compute = Callable[[Mapping[str, Any]], Sequence[Any]]
-"""Inputs by name -> logits of span (n, tokens, 2), relevance (n, 3) and support (n, 2). For one thread at a time."""
+"""A function from inputs by name to the logits of span (n, tokens, 2), relevance (n, 3) and support (n, 2); one thread
+at a time may call it.
+"""
 
 
 class Config(BaseModel):
-    """config.json: `sha256` is that of the model, `window` in tokens, special ones included, `language` the code (ISO
-    639-1) of what it was trained to read.
+    """Hold config.json: `sha256` is that of the model, `window` in tokens, special ones included, `language` the code
+    (ISO 639-1) of the language that the model was trained to read.
     """
 
     format: Literal[2]
@@ -58,17 +60,17 @@ class Config(BaseModel):
 
 @dataclass(frozen=True)
 class Files:
-    """The folder of an evaluator and what is read there."""
+    """Hold the folder of an evaluator and the contents of its files."""
 
     folder: Path
     config: Config
     calibration: Calibration
     fingerprint: str
-    """16 hex digits of the model, its tokenizer and its calibration: whatever the scores follow."""
+    """16 hex digits of the model, its tokenizer and its calibration, on which the scores depend."""
 
 
 def find(name: str, models: Models, memory: Path | None) -> Files:
-    """The evaluator of that name, every file in place and of the right SHA-256; nothing is loaded.
+    """Find the evaluator of this name and check that every file is there with the right SHA-256; load nothing.
 
     `memory` remembers the SHA-256 of files that did not change. Raises ModelMissing, ModelChanged, ConfigError.
     """
@@ -96,7 +98,7 @@ def find(name: str, models: Models, memory: Path | None) -> Files:
 
 
 def read(folder: Path) -> Files:
-    """What lies beside the model in a folder. Raises OSError, and ValueError for other contents."""
+    """Read the files beside the model in a folder. Raises OSError, and ValueError for other contents."""
     config = Config.model_validate_json((folder / CONFIG).read_bytes())
     calibration = TypeAdapter(Calibration).validate_json((folder / CALIBRATION).read_bytes())
     parts = [config.sha256, config.window, *astuple(replace(calibration, fitted_on=""))]
@@ -105,7 +107,7 @@ def read(folder: Path) -> Files:
 
 
 def _bring(spec: EvaluatorSpec, folder: Path | None) -> str:
-    """The command that brings the files again."""
+    """Return the command, or the advice, that restores the files."""
     if spec.package != "local_rag" or folder is None:
         return f"put the folder there again, or set evaluators.{spec.name}.path in models.yaml"
     return "pip install --force-reinstall --no-deps local-rag"
@@ -121,7 +123,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def runtime() -> str:
-    """What computes it on this machine, with its version; empty where nothing is installed that can."""
+    """Return the installed library that computes the model, with its version; empty if there is none."""
     for package, name in (("openvino", "OpenVINO"), ("onnxruntime", "ONNX Runtime")):
         with suppress(PackageNotFoundError):
             return f"{name} {version(package)}"
@@ -129,9 +131,10 @@ def runtime() -> str:
 
 
 class TrainedEvaluator:
-    """An evaluator of models.yaml. Making one reads nothing; the model loads on the first text, once for all threads.
+    """Run an evaluator of models.yaml. The constructor reads nothing; the model loads with the first text, once for all
+    threads.
 
-    `cache` is the folder for what can be made again.
+    `cache` is the folder for files that can be made again.
     """
 
     def __init__(self, name: str, files: Files, cache: Path) -> None:
@@ -141,7 +144,7 @@ class TrainedEvaluator:
         self._loading, self._computing = threading.Lock(), threading.Lock()
 
     def prepare(self) -> None:
-        """Load the model in the background; returns at once, and an error comes with the first reading."""
+        """Load the model in the background and return at once; an error is raised by the first reading."""
         if "_loaded" not in self.__dict__:
             threading.Thread(target=self._try_to_load, name="local-rag-evaluator", daemon=True).start()
 
@@ -150,9 +153,9 @@ class TrainedEvaluator:
             _ = self.loaded
 
     def read(self, question: str, documents: Sequence[Document]) -> list[Reading]:
-        """One reading per document, in their order, of its text without markup.
+        """Return one reading per document, in their order, of its text without markup.
 
-        Raises ModelChanged where the model cannot be loaded, EngineError where it cannot compute, Stopped between two
+        Raises ModelChanged if the model cannot be loaded, EngineError if it cannot compute, Stopped between two
         batches.
         """
         known: dict[tuple[str, str, str], Reading] = cancel.current().memory.setdefault((self, "readings"), {})
@@ -164,7 +167,9 @@ class TrainedEvaluator:
         return [_placed(known[key], view) for key, view in zip(keys, views, strict=True)]
 
     def supports(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """For each (statement, text) the probability that the text supports all of it; errors as of `read`."""
+        """Return for each (statement, text) the probability that the text supports all of it; raises the errors of
+        `read`.
+        """
         known: dict[tuple[str, str], float] = cancel.current().memory.setdefault((self, "supports"), {})
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         outputs = self._outputs([(statement, "", plain(text)) for statement, text in new])
@@ -173,15 +178,18 @@ class TrainedEvaluator:
         return [known[pair] for pair in pairs]
 
     def knows(self, word: str) -> bool:
+        """Return whether the vocabulary holds a word as one token."""
         return self.loaded[0].knows(word)
 
     def close(self) -> None:
-        """Forget the model; a later reading loads it again."""
+        """Free the model; a later reading loads it again."""
         with self._loading:
             self.__dict__.pop("_loaded", None)
 
     def _reading(self, text: str, read: Sequence[tuple[Window, Any]]) -> Reading:
-        """Of several windows the answer is present if it is in one, and the matter right if it is in one."""
+        """Combine the windows of a passage: an answer counts as present, and the subject as right, if one window has
+        it.
+        """
         if not read:
             return NOTHING
         spans = without_overlap(span for window, (logits, _, _) in read for span in best_spans(window, logits, text))
@@ -191,7 +199,7 @@ class TrainedEvaluator:
         return Reading(other, max(0.0, 1.0 - other - present), present, spans, answerable)
 
     def _outputs(self, texts: Sequence[tuple[str, str, str]]) -> list[list[tuple[Window, Any]]]:
-        """For each (question, header, text) its windows, with the logits of the three heads."""
+        """Return for each (question, header, text) its windows, with the logits of the three heads."""
         if not texts:
             return []
         inputs, _ = self.loaded
@@ -200,7 +208,7 @@ class TrainedEvaluator:
         return [[(window, next(outputs)) for window in of_text] for of_text in windows]
 
     def compute(self, windows: Sequence[Window]) -> list[Any]:
-        """Per window the logits of span (tokens, 2), relevance (3,) and support (2,), in their order."""
+        """Return per window the logits of span (tokens, 2), relevance (3,) and support (2,), in the windows' order."""
         import numpy as np
 
         inputs, compute = self.loaded
@@ -221,7 +229,7 @@ class TrainedEvaluator:
 
     @property
     def loaded(self) -> tuple[Inputs, Compute]:
-        """The model, loaded by now; what is waited for it is no part of answering.
+        """The loaded model; waiting for it does not count as time of the answer.
 
         Raises ModelChanged, and Stopped while another thread loads it.
         """
@@ -248,7 +256,7 @@ class TrainedEvaluator:
 
 
 def open_model(model: Path, kept: Path) -> Compute:
-    """What computes the model on this machine; `kept` is the folder for what OpenVINO compiled."""
+    """Load the model with the installed library; `kept` is the folder for files that OpenVINO compiles."""
     if not runtime().startswith("OpenVINO"):  # it has no wheel for Windows on ARM
         import onnxruntime
 
@@ -269,6 +277,6 @@ def _softmax(logits: Any) -> Any:
 
 
 def _placed(reading: Reading, view: View) -> Reading:
-    """A reading of the plain view of a text, its spans where they stand in the text."""
+    """Move the spans of a reading from the plain view of a text to their positions in the text."""
     places = ((span, *view.place(span.start, span.end)) for span in reading.spans)
     return replace(reading, spans=tuple(replace(span, start=start, end=end) for span, start, end in places))

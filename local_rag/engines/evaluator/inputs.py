@@ -1,6 +1,7 @@
-"""What the model reads and what its logits say of a text: [CLS] question [SEP] header. text [SEP], types 0 and 1.
+"""Make the inputs of the evaluator, and find answers by its logits: [CLS] question [SEP] header. text [SEP], types 0
+and 1.
 
-The training makes its inputs with these, too.
+The training uses the same functions for its inputs.
 """
 
 from __future__ import annotations
@@ -18,21 +19,25 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 WINDOW = 320
-"""Tokens of the shipped model, special ones included: a question, a header and a passage of 250 tokens fit."""
+"""The tokens of the shipped model's window, special ones included: a question, a header and a passage of 250 tokens
+fit.
+"""
 _QUESTION, _HEADER, _SHARED = 0.4, 0.2, 0.2
-"""Parts of the window: at most for a question, at most for a header, and what two windows of one passage share."""
+"""Shares of the window: the most for a question, the most for a header, and the overlap of two windows
+of one passage.
+"""
 
-MOST = 5
-"""Short answers that are kept of a passage."""
+MOST_SPANS = 5
+"""The most short answers that are kept of a passage."""
 LENGTH = 30
-"""Tokens of a short answer at most: 99 % of SQuAD's are no longer."""
+"""The most tokens of a short answer: 99 % of SQuAD's have no more."""
 _BREAK = re.compile(r"\n[^\S\n]*(?=\n)|(?<=[.!?])\s*\n[^\S\n]*(?=\(?\d{1,3}[.)]\s)")
 """A blank line, or the end of a sentence before a clause number at the beginning of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens that are read at once. Token `first + i` stands at code points `offsets[i]` of the passage's text.
+    """Hold tokens that are read at once. Token `first + i` stands at code points `offsets[i]` of the passage's text.
 
     `heads[i]` and `tails[i]`: a word begins (ends) with that token, so an answer may.
     """
@@ -46,7 +51,9 @@ class Window:
 
 
 class Inputs:
-    """Makes windows of at most `window` tokens. `tokenizer` is for such objects alone; any thread may use it."""
+    """Make windows of at most `window` tokens; any thread may do so. The `tokenizer` must not be shared with other
+    classes.
+    """
 
     def __init__(self, tokenizer: Tokenizer, window: int = WINDOW) -> None:
         tokenizer.no_truncation()
@@ -61,7 +68,7 @@ class Inputs:
         return self._tokenizer.token_to_id(word) is not None
 
     def windows(self, question: str, header: str, text: str) -> list[Window]:
-        """The windows of a passage, one of them unless it is longer; none where the text has no token."""
+        """Return the windows of a passage, a single one unless it is longer; none if the text has no token."""
         body = self._tokenizer.encode(text, add_special_tokens=False)
         if not body.ids:
             return []
@@ -75,7 +82,7 @@ class Inputs:
         ]
 
     def batch(self, windows: Sequence[Window]) -> Mapping[str, NDArray[np.int64]]:
-        """The inputs of the model by name: (windows, tokens of the longest) each."""
+        """Return the inputs of the model by name, each of shape (windows, tokens of the longest)."""
         import numpy as np
 
         shape = len(windows), max(len(window.ids) for window in windows)
@@ -107,10 +114,10 @@ class Inputs:
 
 
 def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[ReadSpan]:
-    """The best spans of whole words, best first, none overlapping another; `logits` (tokens, 2) are start and end.
+    """Return the best spans of whole words, best first, without overlaps; `logits` (tokens, 2) are start and end.
 
-    A span goes over no blank line and into no numbered clause behind a sentence.
-    The logit of [CLS], token 0, is that of "no answer".
+    A span crosses no blank line and enters no numbered clause after a sentence. The logit of [CLS], token 0, is that of
+    "no answer".
     """
     import numpy as np
 
@@ -128,7 +135,7 @@ def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[R
         parts = np.lib.stride_tricks.sliding_window_view(np.concatenate([part, np.full(width, -1)]), width)[:count]
         scores[parts != part[:, None]] = -np.inf
     spans: list[ReadSpan] = []
-    while len(spans) < MOST:
+    while len(spans) < MOST_SPANS:
         first, more = divmod(int(scores.argmax()), width)
         logit = float(scores[first, more])
         if not np.isfinite(logit):
@@ -142,9 +149,9 @@ def best_spans(window: Window, logits: NDArray[np.float32], text: str) -> list[R
 
 
 def without_overlap(spans: Iterable[ReadSpan]) -> tuple[ReadSpan, ...]:
-    """The best of spans of several windows of one passage, best first, none overlapping a better one."""
+    """Return the best spans of several windows of one passage, best first, without overlaps."""
     kept: list[ReadSpan] = []
     for span in sorted(spans, key=lambda span: -span.logit):
-        if len(kept) < MOST and all(span.end <= other.start or other.end <= span.start for other in kept):
+        if len(kept) < MOST_SPANS and all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
     return tuple(kept)

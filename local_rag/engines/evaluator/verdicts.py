@@ -1,4 +1,4 @@
-"""The retrieval grader's verdicts by the trained evaluator (CRAG, section 4.2): no language model reads for them."""
+"""Give the retrieval grader's verdicts by the trained evaluator (CRAG, section 4.2), without a language model."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Evaluator
 
-SURE = 0.5
-"""Probability of a passage from which its short answer is called one."""
-SHORTEST = 60
-"""Characters of a short answer in a verdict."""
+CALLED_ANSWER = 0.5
+"""The probability of a passage from which its short answer is called an answer."""
+LONGEST_SPAN = 60
+"""The most characters of a short answer in a verdict."""
 
 
 def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]) -> list[Relevance]:
-    """A verdict for each passage: its calibrated score, and why.
+    """Return a verdict for each passage: its calibrated score, and why.
 
-    Relevant is what reaches `calibration.reads`. The first carries the seconds of all. Raises what `read` does.
+    A passage is relevant if its score reaches `calibration.reads`. The first verdict carries the seconds of all. Raises
+    the errors of `Evaluator.read`.
     """
     started, least = time.perf_counter(), evaluator.calibration.reads
     readings = evaluator.read(question_to_read(question, documents), documents)
@@ -43,10 +44,12 @@ def _verdict(reading: Reading, least: float, texts: AnswerTexts) -> Relevance:
 
 
 def explained(reading: Reading, texts: AnswerTexts) -> str:
-    """What the evaluator takes a passage for, in words. Below one half its short answer is no answer, and not shown as
-    one: the passage may be named beside a refusal.
+    """Describe the evaluator's reading of a passage in words.
+
+    A short answer below a probability of one half is described as unsure, because the passage may be shown beside a
+    refusal.
     """
     if reading.spans and reading.present >= max(reading.about, reading.other):
-        text = texts.may_answer if reading.answerable >= SURE else texts.unsure
-        return text.format(span=shorten(reading.spans[0].text, SHORTEST))
+        text = texts.may_answer if reading.answerable >= CALLED_ANSWER else texts.unsure
+        return text.format(span=shorten(reading.spans[0].text, LONGEST_SPAN))
     return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else

@@ -1,1 +1,1 @@
-"""The extractive engine: it quotes sentences of the passages and needs no language model."""
+"""Quote sentences of the passages as answers, without a language model."""

@@ -1,5 +1,7 @@
-"""Answers in languages that the evaluator does not read: a key line, a row, an item or a sentence that holds the words
-of the question and the kind of thing that it asks for. Nobody has read them as a whole, so a sentence is doubtful.
+"""Answer in languages that the evaluator does not read, by words alone.
+
+An answer is a key line, a row, an item or a sentence that holds the words of the question and the kind of thing that it
+asks for. No model has read it, so a sentence is doubtful.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from local_rag.engines.extractive.lines import KEY, WHOLE, Line, fact_lines
+from local_rag.engines.extractive.lines import KEY, NEARLY_ALL, Line, fact_lines
 from local_rag.text.languages import stems
 from local_rag.text.names import head
 from local_rag.text.numbers import numbers
@@ -24,7 +26,7 @@ _AMOUNT = {
     "es": r"\bcuánt[oa]s?\b",
 }
 _TIME = {"de": r"\b(?:wann|wie spät)\b", "fr": r"\b(?:quand|quelle (?:date|année|heure))\b", "es": r"\bcuándo\b"}
-"""What asks for a number, and for a time, in the languages that are answered."""
+"""Words that ask for a number, and for a time, in the languages that are answered."""
 _ASKING = frozenset(
     stem
     for language, listed in {
@@ -34,7 +36,7 @@ _ASKING = frozenset(
     }.items()
     for stem in stems(listed, language)
 )
-"""Words that only say what kind of thing is asked for."""
+"""Words that only name the kind of thing that is asked for."""
 _SPELLED = re.compile(
     r"\b(?:\w*mal|(?:täg|wöchent|monat|jähr|stünd)lich|jede[nrs]?|nachts|abends|morgens|\w+tags?|\w+(?:ar|ai|uni|uli|ber)|märz"
     r"|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|douze|quinze|vingt|trente|cent|mille|chaque|jour|nuit|matin|soir"
@@ -43,11 +45,13 @@ _SPELLED = re.compile(
     r"|lunes|martes|miércoles|jueves|viernes|sábados?|domingos?|enero|febrero|marzo|abril|mayo|junio|julio|agosto)\b",
     re.IGNORECASE,
 )
-"""Numbers, days and months in words; German numbers are known to `numbers`."""
+"""Numbers, days and months in words; German number words are already known to `numbers`."""
 
 
 def by_words(question: str, passages: Sequence[Document], language: str) -> list[Line]:
-    """The best line or sentence, none for a language or a question that is not told by its words."""
+    """Return the best line or sentence; an empty list for other languages, and for questions without words to search
+    for.
+    """
     asked = {*stems(question, language)} - _ASKING
     if language not in _AMOUNT or not asked:
         return []
@@ -65,6 +69,6 @@ def by_words(question: str, passages: Sequence[Document], language: str) -> list
                 continue
             share = len(asked & (own | of)) / len(asked)
             found = Line(line, place, share, complete)
-            if asked & own and share >= WHOLE and numbers(question) <= around:
+            if asked & own and share >= NEARLY_ALL and numbers(question) <= around:
                 best = max(best or found, found, key=lambda each: (each.share, each.complete))
     return [best] if best else []

@@ -1,6 +1,7 @@
-"""Answers to questions about a document itself: its author, date, title or another line of its head.
+"""Answer questions about a document itself: its author, date, title or another line of its head.
 
-They are quoted where the text says them. What only a property of the file says is a sentence of `text.properties`.
+Answers are quoted if the text states them. A statement that is only a property of the file is made a sentence by
+`text.metadata`.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Shape
 
 HEAD = 4_000
-"""Code points from the beginning of a document in which its head is looked for."""
+"""The code points at the beginning of a document in which its head is sought."""
 
 NAMED_IN = 300
-"""Code points of its beginning that count with the name of a document without a title: the date of a letter."""
+"""The code points at the beginning of a document without a title that count with its name, such as the date of a
+letter.
+"""
 
 SCORE = 0.9
-"""Probability that such an answer is right: set, not fitted. docs/measurements.md says on what it was looked at."""
+"""The probability that such an answer is right: set, not fitted. docs/measurements.md names the data it
+was checked on.
+"""
 
 _LABELS = {
     "author": "authors?|written by|by|(?:e-?mail )?from|sender|editors?|autor(?:en|in|innen)?|verfasser(?:in)?|von",
@@ -42,7 +47,7 @@ _LABELS = {
     "|(?:veröffentlicht|erschienen)(?: am)?",
     "date": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
 }
-"""What the lines of a head are called that say it."""
+"""Labels of the lines of a head, by the property that they state."""
 _PROPERTIES = {"author": metadata.author, "title": metadata.title, "date": metadata.date}
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
@@ -55,9 +60,9 @@ _VALUE = r"[ \t]*[*_]*[ \t]*(?P<value>\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)"
 
 
 class DocumentAnswer(NamedTuple):
-    """A sentence or a line that answers, without mark, and the passage (from 0) that it is cited from.
+    """Hold a sentence or a line that answers, without mark, and the passage (from 0) that is cited for it.
 
-    What is `alone` is no sentence of the text, and stands on a line of its own.
+    An answer that is `alone` is not a sentence of running text and stands on a line of its own.
     """
 
     text: str
@@ -66,7 +71,7 @@ class DocumentAnswer(NamedTuple):
 
 
 def of_named(question: str, documents: Sequence[Document]) -> list[int]:
-    """The passages (from 0) of the documents that a question in one of the known forms names."""
+    """Return the passages (from 0) of the documents that a question in one of the known forms names."""
     form = document_question(question)
     return [] if form is None else [n for n, document in enumerate(documents) if _is_named(form, document)]
 
@@ -74,7 +79,7 @@ def of_named(question: str, documents: Sequence[Document]) -> list[int]:
 def document_answers(
     question: str, documents: Sequence[Document], texts: AnswerTexts = ENGLISH
 ) -> list[DocumentAnswer]:
-    """What the named documents say of themselves; empty for any other question, or where none of them says it."""
+    """Return the named documents' statements about themselves; empty for other questions, and if there is none."""
     form = document_question(question)
     if form is None or form.asks in ("topic", "content"):
         return []
@@ -83,7 +88,7 @@ def document_answers(
 
 
 def marked_answers(question: str, documents: Sequence[Document], shape: Shape, failed: str) -> list[str]:
-    """What the documents that a question names say of themselves, with marks; nothing that a failed draft held."""
+    """Return the named documents' statements about themselves, with marks, but none that a failed draft held."""
     texts, drafts = texts_in(code_of(shape.language)), spoken(failed)
     answers = document_answers(question, documents, texts)
     new = [answer for answer in answers if spoken(answer.text) not in drafts]
@@ -95,7 +100,7 @@ def marked_answers(question: str, documents: Sequence[Document], shape: Shape, f
 
 
 def holds_answer(question: str, documents: Sequence[Document], generation: str) -> bool:
-    """Whether a text without marks has one of these answers, in any language of this program."""
+    """Return whether a text without marks has one of these answers, in any language of this program."""
     held = spoken(generation)
     answers = (found for texts in TABLES.values() for found in document_answers(question, documents, texts))
     return any(spoken(answer.text) in held for answer in answers)
@@ -106,7 +111,9 @@ Passages = Sequence[tuple[int, "Document"]]
 
 
 def _is_named(form: DocumentQuestion, document: Document) -> bool:
-    """Whether a passage is of what a question names: by the words that the search found in it, else by its head."""
+    """Return whether a question names the document of a passage: by the words that the search found,
+    else by its head.
+    """
     name = {stem(word) for word in words(form.name)}
     if said := str(document.metadata.get("named") or ""):
         return {stem(word) for word in words(said)} <= name
@@ -117,7 +124,7 @@ def _is_named(form: DocumentQuestion, document: Document) -> bool:
 
 
 def _by_document(named: Passages) -> list[Passages]:
-    """The passages of each document in the order of its text, the best ranked document first."""
+    """Group the passages by document, in the order of its text, the best ranked document first."""
     of: dict[tuple[str, str], list[tuple[int, Document]]] = {}
     for number, document in named:
         known = document.metadata
@@ -132,7 +139,9 @@ def _place(document: Document) -> tuple[int, int]:
 def _of_document(
     form: DocumentQuestion, question: str, passages: Passages, texts: AnswerTexts
 ) -> Iterator[DocumentAnswer]:
-    """The line of the head that says it, else a property of the file; a change is no other date."""
+    """Yield the line of the head that answers, else the property of the file; a date of change does not stand for
+    another date.
+    """
     asks = str(form.asks)
     line: DocumentAnswer | None = None
     if asks == "field":
@@ -155,13 +164,13 @@ def _of_document(
 
 
 def _line(labels: str, passages: Passages) -> DocumentAnswer | None:
-    """The line "Author: …" in the head of a document, with its continuation."""
+    """Return the line "Author: …" in the head of a document, with its continuation."""
     line = rf"^[ \t>|*_:.-]*(?P<whole>(?:{labels})[*_]*[ \t]?:{_VALUE})"
     return _found(re.compile(line, re.IGNORECASE | re.MULTILINE), passages)
 
 
 def _found(pattern: re.Pattern[str], passages: Passages) -> DocumentAnswer | None:
-    """What a pattern finds as its group `whole` in the head of a document."""
+    """Return the group `whole` of a pattern's first match in the head of a document."""
     for number, document in passages:
         room = HEAD - int(document.metadata.get("start") or 0)
         if int(document.metadata.get("page") or 1) > 1 or room <= 0:

@@ -1,4 +1,4 @@
-"""ExtractiveEngine: an engine without a language model. It quotes; a small trained evaluator decides what."""
+"""Answer by quotes that a small trained evaluator selects, without a language model: ExtractiveEngine."""
 
 from __future__ import annotations
 
@@ -50,29 +50,32 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
 
 SCORES = 7
-"""Counts up whenever the scores change: thresholds that were calibrated before hold no longer."""
+"""The version of the scores, increased with every change: thresholds that were calibrated for earlier ones are void."""
 COVERED = 0.75
-"""What a sentence must hold of a further search to be quoted for it: the share of its words in the sentence, and half
-the share in that and its neighbours."""
+"""The least coverage of a sentence that is quoted for a further search: the share of the query's words in it, plus half
+of the share in it and its neighbours.
+"""
 ONE_LANGUAGE = "the extractive engine reads {language}, and others by their words alone; with Ollama any is answered"
-"""What a person is told who asks in a language that the evaluator was not trained on."""
+"""The note for a person who asks in a language that the evaluator was not trained on."""
 
 ROUTE_WEIGHTS, ROUTE_BIAS = (4.8, 5.6, -0.9, -2.1), -4.2
-"""Weights of a passage's cosine, of the share of the question that it holds, of the share of the question's names that
-it lacks, and of asking about the present: a logistic regression on half of the questions of `tests/data/routing`,
-over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and ClapNQ dev; see docs/measurements.md."""
+"""The weights of a passage's cosine, of the share of the question that it holds, of the share of the question's names
+that it lacks, and of a question about the present: a logistic regression on half of the questions of
+`tests/data/routing`, over indexes of 5, 500 and 5,000 documents, and on questions of SQuAD v2 and ClapNQ dev; see
+docs/measurements.md.
+"""
 _RELATIVE = re.compile(
     r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"
 )
 _LABEL = re.compile(r"^[^\n\[\]]{1,60}:\n(?=- )", re.MULTILINE)
-"""The name of a side above what is quoted for it."""
+"""The name of a side, above the quotes for it."""
 
 P = ParamSpec("P")
 Verdict = TypeVar("Verdict", Route, Need, Thought, Grade, Rewrite)
 
 
 def _timed(task: Callable[P, Verdict]) -> Callable[P, Verdict]:
-    """The task with its seconds in the usage of its verdict; it does not begin after a stop."""
+    """Add the seconds of a task to the usage of its verdict; the task does not begin after a stop."""
 
     @wraps(task)
     def timed(*given: P.args, **named: P.kwargs) -> Verdict:
@@ -84,10 +87,10 @@ def _timed(task: Callable[P, Verdict]) -> Callable[P, Verdict]:
 
 
 class ExtractiveEngine:
-    """Quotes the sentences that answer best, as the evaluator reads them.
+    """Quote the sentences that answer best by the evaluator's reading.
 
-    `corpus` tells how rare words are; without it all weigh alike. `relevant` and `answers` are the least probabilities
-    of a passage that is relevant and of an answer that is given; those of the evaluator's calibration by default.
+    `corpus` provides the frequency of words; without it all words weigh alike. `relevant` and `answers` are the least
+    probabilities of a relevant passage and of an answer that is given; by default those of the evaluator's calibration.
     """
 
     name = "extractive"
@@ -112,16 +115,17 @@ class ExtractiveEngine:
         return f"extractive {SCORES}; {self._embedder.fingerprint}; evaluator {self._reader.evaluator.fingerprint}"
 
     def prepare(self) -> None:
-        """Nothing: whoever opened the embedder and the evaluator loads them, with a word about the pause."""
+        """Do nothing: the caller that opened the embedder and the evaluator loads them, and reports the pause."""
 
     def close(self) -> None:
-        """Nothing: index, embedder and evaluator belong to whoever opened them."""
+        """Do nothing: index, embedder and evaluator belong to the caller that opened them."""
 
     @_timed
     def route(self, question: str, catalog: Catalog) -> Route:
-        """The files, unless they hardly answer and the web is allowed. Never `direct`: it cannot write.
+        """Choose the files, unless they hardly answer and the web is allowed; never `direct`, because the engine cannot
+        write.
 
-        Small talk is for neither. What a person says the index is about counts like a passage of it.
+        Small talk is searched for nowhere. The owner's description of the index counts like one of its passages.
         """
         if questions.kind_of(question) == "small talk":
             why = "small talk, which no file and no page answers"
@@ -132,7 +136,9 @@ class ExtractiveEngine:
         return Route(source, steps, why)
 
     def _for_files(self, question: str, catalog: Catalog) -> tuple[float, str]:
-        """The probability that the files answer the question, by their nearest passages, and the evidence in words."""
+        """Return the probability that the files answer the question, by their nearest passages, and the evidence in
+        words.
+        """
         near = [(float(p.metadata.get("score") or 0.0), f"{head(p)} {p.page_content}") for p in catalog.passages]
         if catalog.about:
             vectors = self._embedder.embed_documents([catalog.about]), self._embedder.embed_queries([question])
@@ -164,10 +170,10 @@ class ExtractiveEngine:
         written: str = "",
         graded: Sequence[Document] = (),
     ) -> Need:
-        """The files first: it cannot write, so without them it has nothing to say.
+        """Ask for the files first: the engine cannot write, so without them it has no answer.
 
-        Then a search for what the last sentence names while words of the question are not covered; where it names
-        nothing new the passages at hand may hold the rest.
+        Later, ask for a search for the names of the last sentence while words of the question are not covered; if it
+        names nothing new, the present passages may hold the rest.
         """
         if not written:
             return Need("yes", why="this engine only quotes")
@@ -178,7 +184,9 @@ class ExtractiveEngine:
         return Need("yes" if query else "continue", why=why, query=query)
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """Probabilities that the passages hold the answer, as the evaluator reads them; none in another language."""
+        """Return the probabilities that the passages hold the answer, by the evaluator; by words alone in another
+        language.
+        """
         started = time.perf_counter()
         cancel.check()
         if not documents:
@@ -208,7 +216,9 @@ class ExtractiveEngine:
     def _unless_of_another(
         self, question: str, document: Document, documents: Sequence[Document], verdict: Relevance
     ) -> Relevance:
-        """No passage of one file holds one fact about what another of these files is named after."""
+        """Reject a passage for a question about one fact if it lacks words of the question that another file is named
+        after.
+        """
         if questions.kind_of(question) != "fact" or questions.complexity(question) == "multi":
             return verdict
         weights = questions.stem_weights(question, self._corpus)
@@ -220,11 +230,11 @@ class ExtractiveEngine:
         return Relevance("irrelevant", verdict.score, why)
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """The sentence around the best short answer, with its mark; else the fixed reply.
+        """Yield the sentence around the best short answer, with its mark; else the fixed refusal.
 
-        Several only where the question is open, or where the user has set a style or a number of sentences. A sentence
-        is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps of
-        reasoning the sentence that answers the last of them is added. A part of an answer is new all through.
+        Several sentences are given only if the question is open or the user has set a style or a number of sentences. A
+        sentence is verbatim but for its line breaks, which become blanks; a list keeps its lines. After several steps
+        of reasoning the sentence that answers the last step is added. A part of an answer never repeats earlier parts.
         """
         started = time.perf_counter()
         cancel.check()
@@ -245,7 +255,7 @@ class ExtractiveEngine:
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
-        """The best sentences with their marks; of what a question names alone, where that answers."""
+        """Return the best sentences with their marks; from the documents that the question names, if these answer."""
         for places in filter(None, (of_named(question, documents), range(len(documents)))):
             chosen = self._chosen(question, [documents[place] for place in places], attempt, failed)
             if chosen:
@@ -255,7 +265,7 @@ class ExtractiveEngine:
     def _chosen(
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
     ) -> list[tuple[str, int]]:
-        """The sentences that answer best, each with the number of its passage (from 0)."""
+        """Return the sentences that answer best, each with the number of its passage (from 0)."""
         thoughts = attempt.thoughts
         following = queries.query_after(question, attempt.written) if attempt.written else ""
         chosen: list[tuple[str, int]] = []
@@ -267,7 +277,7 @@ class ExtractiveEngine:
         return chosen
 
     def _set_out(self, question: str, passages: Sequence[Document]) -> list[Line]:
-        """The lines that answer a question by their words, or the items of the list that does."""
+        """Return the lines that answer a question by their words, or the items of the list that does."""
         if not self.reads(question):
             return by_words(question, passages, detected(question))
         weights = questions.stem_weights(question, self._corpus)
@@ -276,7 +286,7 @@ class ExtractiveEngine:
     def _best(
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
     ) -> list[tuple[str, int]]:
-        """What answers by its words, else what the evaluator finds."""
+        """Return the lines that answer by their words, else the answers that the evaluator finds."""
         shape, drafts = attempt.shape, spoken(failed)
         if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
             every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
@@ -287,9 +297,11 @@ class ExtractiveEngine:
         return self._reader.chosen(question, passages, failed, shape.sentences, several=several)
 
     def _sides(self, question: str, passages: Sequence[Document], failed: str) -> list[tuple[str, int]]:
-        """Both sides of a comparison: the sentence that holds both, or for each what answers its own question.
+        """Return both sides of a comparison: the sentence that holds both, or for each side the answer to its own
+        question.
 
-        That is of a passage about this side, below the name of the side where its words do not say which it is of.
+        The answer is from a passage about this side. It stands below the name of the side if its own words do not tell
+        the side.
         """
         sides = questions.sides(question)
         best = self._reader.chosen(question, passages, failed, 1) if sides else []
@@ -311,7 +323,7 @@ class ExtractiveEngine:
     def _leading(
         self, query: str, passages: Sequence[Document], failed: str, least: float = COVERED
     ) -> list[tuple[str, int]]:
-        """The sentences that hold most of the words of a query, best first, none that `failed` holds."""
+        """Return the sentences that hold most of the words of a query, best first, but none that `failed` holds."""
         weights = questions.stem_weights(query, self._corpus)
         wanted, drafts = set(weights), spoken(failed)
         scored = [
@@ -324,7 +336,9 @@ class ExtractiveEngine:
 
     @_timed
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
-        """The sentence that leads on, and a query for what it names; `done` where nothing is left to look for."""
+        """Return the sentence that leads to the next step, and a query for its names; `done` if nothing is left to
+        search for.
+        """
         leading = self._leading(question, documents, " \n".join(thoughts), least=0.0)
         sentence = " ".join(leading[0][0].split()) if leading else ""
         query = queries.next_query(question, sentence, thoughts)
@@ -340,7 +354,9 @@ class ExtractiveEngine:
         check: Check = "both",
         graded: Sequence[Document] = (),
     ) -> Grade:
-        """Support from containment in the passages, usefulness from the chance that the text answers the question."""
+        """Grade support by comparing the text with the passages, and usefulness by the probability that it answers the
+        question.
+        """
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
         if is_all_computed(generation, documents):
@@ -366,7 +382,7 @@ class ExtractiveEngine:
         return Grade(overall(supports), level, supports, why, score=score)
 
     def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
-        """The items of a list by its introduction, else what the assessment says."""
+        """Assess the items of a list by its introduction, and any other text by the evaluator."""
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
         if lines and (questions.kind_of(question) == "items" or not self.reads(question)):
@@ -376,34 +392,36 @@ class ExtractiveEngine:
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """A query of the question's own words, for the web at most six of them; empty where it adds nothing."""
+        """Return a query of the question's own words, for the web at most six; empty if it adds nothing."""
         return Rewrite(queries.another_query(question, tried, queries.MAX_WEB_WORDS if target == "web" else None))
 
     @_timed
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
-        """The follow-up with the content words of the last question, where it does not stand alone."""
+        """Add the content words of the last question to a follow-up that does not stand alone."""
         return Rewrite(queries.standalone(question, history))
 
     def reads(self, question: str) -> bool:
-        """Whether a question is in the language that the evaluator reads; English and German are told from others."""
+        """Return whether a question is in the evaluator's language; only English and German are told from other
+        languages.
+        """
         language = self._reader.evaluator.language
         known = language if language in ("en", "de") else ""
         return detected(question, known) == known
 
     def _unread(self, started: float) -> Usage:
-        """The usage of a task that did not read the passages for the question's language."""
+        """Return the usage of a task that could not read the passages because of the question's language."""
         language = self._reader.evaluator.language
         return self._noted(started, ONE_LANGUAGE.format(language=NAMES.get(language, language)))
 
     def _noted(self, started: float, note: str) -> Usage:
-        """The usage of a task with a note, once in a question."""
+        """Return the usage of a task with a note, which is given once per question."""
         notes: list[str] = cancel.current().memory.setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:
-    """The first of these sources that is allowed, or else the first allowed one."""
+    """Return the first of these sources that is allowed, else the first allowed one."""
     return next((source for source in sources if source in catalog.allowed), catalog.allowed[0])
 
 
@@ -412,5 +430,5 @@ def _usage(started: float) -> Usage:
 
 
 def _with_properties(document: Document) -> str:
-    """The text of a passage, and what its file says of itself outside of it."""
+    """Return the text of a passage, followed by sentences that state the properties of its file."""
     return "\n\n".join([document.page_content, *(known.sentence for known in properties(document))])

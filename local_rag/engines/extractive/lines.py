@@ -1,8 +1,8 @@
-"""Lines: key lines, rows and items that hold a fact, the lists that a question asks for, what was computed from tables,
-and how quotes are laid out.
+"""Find lines that answer: key lines, rows and items with a fact, the lists that a question asks for, and results
+computed from tables; lay out quotes.
 
-Lines are hardly sentences, and the evaluator reads them worse than sentences. They are found by their words: a line
-belongs to its headings and its file, so these count with it.
+Lines are rarely sentences, and the evaluator reads them less well, so they are found by their words: a line belongs to
+its headings and its file, whose words count with it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Shape
 
 ITEM = "- "
-"""What an item of a list begins with."""
-WHOLE = 0.75
-"""Share of a question's weight that a line and what it belongs to must hold to answer it, and so for a list."""
+"""The beginning of a list item."""
+NEARLY_ALL = 0.75
+"""The least share of a question's weight that a line with its headings holds if it answers, and so for a list."""
 INTRODUCED = 0.4
-"""The same share of the introduction of a list and its heading."""
+"""The least share of a question's weight in the introduction of a list and its heading."""
 KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
 
 
@@ -49,8 +49,8 @@ COMPUTED = "it is computed from the table"
 
 
 class Line(NamedTuple):
-    """A line or an item that answers by its words: its text, the passage (from 0), and the share of the question that
-    it holds with what it belongs to. `complete`: no item of its list is known to be missing.
+    """Hold a line or an item that answers by its words: its text, the passage (from 0), and the share of the question
+    in it and its headings. `complete`: no item of its list is known to be missing.
     """
 
     text: str
@@ -60,7 +60,9 @@ class Line(NamedTuple):
 
 
 def facts(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
-    """The lines that hold nearly all of a question about one fact, with every name and number, and something new."""
+    """Return the lines that hold nearly all of a question about one fact, with every name and number, and something
+    new.
+    """
     if not weights or kind_of(question) not in ("fact", "open"):
         return []
     asked = named(question)
@@ -68,14 +70,14 @@ def facts(question: str, passages: Sequence[Document], weights: dict[str, float]
         Line(text, place, share)
         for place, passage in enumerate(passages)
         for text in fact_lines(passage.page_content)
-        if (share := _share(text, head(passage), weights, asked)) >= WHOLE and _says_more(question, text)
+        if (share := _share(text, head(passage), weights, asked)) >= NEARLY_ALL and _says_more(question, text)
     ]
     best = max((line.share for line in found), default=0.0)
     return [line for line in found if line.share == best]
 
 
 def fact_lines(passage: str) -> Iterator[str]:
-    """Its key lines, rows and items, as long as a line of facts may be."""
+    """Yield the key lines, rows and items of a passage that are not too long for a line of facts."""
     for line in passage.splitlines():
         written = without_bullet(plain(without_marks(line))).strip()
         if (begins_item(line) or is_row(line) or KEY.match(written)) and 2 < len(written.split()) <= MAX_WORDS:
@@ -83,7 +85,7 @@ def fact_lines(passage: str) -> Iterator[str]:
 
 
 def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> float:
-    """Share of a question's weight that a line holds together with what it belongs to; 0 where a name is missing."""
+    """Return the share of a question's weight in a line with its headings; 0 if a name is missing."""
     held = {quantity.unit for quantity in quantities(line)}
     units = [unit for unit, first in UNITS.items() if first in held]
     spelled = " ".join([line, *months(line), *units])
@@ -93,9 +95,9 @@ def _share(line: str, of: str, weights: dict[str, float], asked: set[str]) -> fl
 
 
 def _says_more(question: str, line: str) -> bool:
-    """Whether a line has what the question asks for and does not say: a number, a name, or any word.
+    """Return whether a line states something that the question asks for: a number, a name, or any word.
 
-    A key line is about its key, which is asked for then: "Landlord: …" says who the landlord is.
+    A key line answers a question for its key: "Landlord: …" names the landlord.
     """
     if key := KEY.match(line):
         asked = set(content_stems(question))
@@ -104,7 +106,7 @@ def _says_more(question: str, line: str) -> bool:
 
 
 def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
-    """The items of the list that a question asks for: the one whose introduction and heading are about it."""
+    """Return the items of the list that a question asks for: its introduction and heading are about the question."""
     if not weights or kind_of(question) != "items":
         return []
     found: list[tuple[tuple[float, float], list[Line]]] = []
@@ -112,7 +114,7 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
         heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
         for block in lists(passage.page_content):
             share = coverage(weights, f"{head(passage)} {block.introduction}")
-            if share >= WHOLE and coverage(weights, f"{heading} {block.introduction}") >= INTRODUCED:
+            if share >= NEARLY_ALL and coverage(weights, f"{heading} {block.introduction}") >= INTRODUCED:
                 counted = asked_number(question) or asked_number(block.introduction)
                 complete = not counted or counted <= len(block.items)
                 items = [f"{ITEM}{item}" for item in block.items]
@@ -124,7 +126,9 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
 
 
 def may_be_all(question: str, text: str, sentences: int) -> bool:
-    """Whether a text may be a whole list, both sides of a comparison, or a summary, where the question asks for one."""
+    """Return whether a text may be a whole list, both sides of a comparison, or a summary, if the question asks for
+    one.
+    """
     kind, lines = kind_of(question), "\n" in text.strip()
     if kind == "items":
         return lines or (sentences == 1 and is_inline_list(text))
@@ -132,7 +136,7 @@ def may_be_all(question: str, text: str, sentences: int) -> bool:
 
 
 def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
-    """The quotes with what stands before each of them: a blank, a new line, or the bullet or number of a list."""
+    """Yield the quotes, each after its separator: a blank, a new line, or the bullet or number of a list."""
     items = len(quotes) > 1 and any(quote[0].islower() or quote[0] == "[" for quote in quotes)  # read as one sentence
     listed = shape.style != "short" or items
     for number, quote in enumerate(quotes):
@@ -149,7 +153,7 @@ def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
 
 
 def unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
-    """What a person should know who asked for more than quotes can give."""
+    """Yield notes on wishes that quotes cannot meet: a table, another language."""
     if shape.style == "table":
         yield "the extractive engine quotes sentences: they are set out as a list, not as a table"
     wanted, written = code_of(shape.language), detected(" ".join(quotes))
@@ -161,12 +165,12 @@ def unmet(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
 
 
 def computed_places(documents: Sequence[Document]) -> list[int]:
-    """The numbers (from 0) of the passages that were computed."""
+    """Return the numbers (from 0) of the passages that were computed."""
     return [number for number, document in enumerate(documents) if is_computed(document)]
 
 
 def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
-    """What was computed from tables, each line with its mark; nothing that a failed draft held."""
+    """Return the results computed from tables, each line with its mark, but none that a failed draft held."""
     drafts = spoken(failed)
     said = [(number, documents[number].page_content) for number in computed_places(documents)]
     new = [(number + 1, text) for number, text in said if spoken(text) not in drafts]
@@ -174,6 +178,6 @@ def computed_answers(documents: Sequence[Document], failed: str) -> list[str]:
 
 
 def is_all_computed(generation: str, documents: Sequence[Document]) -> bool:
-    """Whether a text has no sentence but those that were computed."""
+    """Return whether every sentence of a text was computed."""
     held = spoken(" \n".join(documents[number].page_content for number in computed_places(documents)))
     return all(spoken(claim.text) in held for claim in claims(generation))

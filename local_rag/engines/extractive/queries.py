@@ -1,4 +1,4 @@
-"""Queries of a question's own words: what to look for next, other words to search with, follow-ups made standalone."""
+"""Make queries of a question's own words: for the next step, in other words, and for follow-ups made standalone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_WEB_WORDS = 6
 WHOLE_QUESTION = 4
-"""Words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
+"""The words from which a question about one thing stands alone: "What is the rent?", not "How long?"."""
 _NEW_NAMES = 6
 _POINTING = frozenset(
     "it its itself they them their theirs he him his he she her hers this these those former latter".split()
@@ -30,10 +30,10 @@ _OPENING = re.compile(r"\s*(?:and|but|so|also|then|what about|how about|what els
 
 
 def next_query(question: str, sentence: str, before: Sequence[str]) -> str:
-    """What to look for after a sentence that leads on: whom or what it names anew, and what is not covered yet.
+    """Return a query for the next step after a sentence: its new names, and the words of the question not covered yet.
 
-    The idea of IRCoT (arXiv 2212.10509) with quoted sentences in place of written ones; `before` are the sentences
-    before it. Empty where nothing new is named, or nothing is left to look for.
+    This is the idea of IRCoT (arXiv 2212.10509) with quoted sentences in place of written ones; `before` are the
+    earlier sentences. The query is empty if nothing new is named, or nothing is left to search for.
     """
     known, named = set(content_stems(" ".join([question, *before]))), names(sentence)
     new = [
@@ -44,14 +44,17 @@ def next_query(question: str, sentence: str, before: Sequence[str]) -> str:
 
 
 def query_after(question: str, written: str) -> str:
-    """The same after the last sentence of a text."""
+    """Return the query for the next step after the last sentence of a text."""
     *before, last = [span.of(written) for span in sentences(written)] or [""]
     return next_query(question, last, before)
 
 
 def another_query(question: str, tried: Sequence[str], most: int | None = None) -> str:
-    """A query of the question's own words, at most `most` of them, names and numbers first; where that was tried and
-    no `most` is set, of all but one of them, the last left out first. Empty where it would add nothing.
+    """Return a query of the question's own words that was not tried yet, at most `most` of them, names and numbers
+    first.
+
+    If all words were tried and no `most` is set, leave out one of them, the last one first. The query is empty if it
+    would add nothing.
     """
     asking = set(content_words(question)) - set(subject_words(question))
     kept = [word for word in written_words(question) if fold(word) not in asking]
@@ -68,10 +71,11 @@ def another_query(question: str, tried: Sequence[str], most: int | None = None) 
 
 
 def depends(question: str) -> bool:
-    """Whether a follow-up cannot be understood alone: it points back, opens with "and", or has hardly a word.
+    """Return whether a follow-up cannot be understood alone: it points back, opens with "and", or has hardly a content
+    word.
 
-    "How long?" has hardly one; "What is ReAct?" has a name, and "What is the rent?" is whole. A pronoun after two
-    content words points at one of them ("When did Tesla finish his degree?").
+    "How long?" has hardly one; "What is ReAct?" has a name, and "What is the rent?" is complete. A pronoun after two
+    content words refers to one of them ("When did Tesla finish his degree?").
     """
     content = content_words(question)
     bare = len(content) <= 1 and not names(question) and len(words(question)) < WHOLE_QUESTION
@@ -82,7 +86,7 @@ def depends(question: str) -> bool:
 
 
 def standalone(question: str, history: Sequence[Turn]) -> str:
-    """A follow-up with the content words of the question that it follows; unchanged where it stands alone."""
+    """Add the content words of the earlier question to a follow-up; return it unchanged if it stands alone."""
     if not history or not depends(question):
         return question
     known = set(content_stems(question))
@@ -97,7 +101,7 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
 
 
 def nowhere(question: str, documents: Sequence[Document], corpus: Corpus | None) -> str:
-    """Which names of a question no file holds, in words; empty for passages of the web."""
+    """Return a sentence that lists the names of a question that no file holds; empty for passages of the web."""
     if corpus is None or any(document.metadata.get("origin") == "web" for document in documents):
         return ""
     lacks = lacking(names(question), " ".join(f"{head(d)} {d.page_content}" for d in documents))

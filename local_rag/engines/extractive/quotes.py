@@ -1,4 +1,4 @@
-"""What can be quoted of a passage: whole sentences and lists, no headings, captions, code or reference lists."""
+"""Find the quotable parts of a passage: whole sentences and lists, no headings, captions, code or reference lists."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 MAX_WORDS = 60
-"""Words of one quote; a longer sentence is cut around the words of the question."""
+"""The most words of one quote; a longer sentence is cut around the words of the question."""
 MAX_LIST_WORDS = 120
-"""The same for a list with its introduction, cut between two items, and for "(1) one; (2) two" in a sentence."""
+"""The most words of a list with its introduction, cut between two items, and of "(1) one; (2) two" in a sentence."""
 MAX_ITEM_WORDS = 25
-"""Words up to which an item of a list is quoted whole."""
+"""The most words of a list item that is quoted whole."""
 
 _BULLET = re.compile(r"(?:[-*+•◦▪‣–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+")
 _HEADING = re.compile(r"#{1,6}[ \t]")
@@ -42,7 +42,7 @@ _SENTENCE_END = re.compile(r"[.!?…:。！？][\"'”’)\]*_]*$")
 _OPEN_ENDS = frozenset(
     "a an the of by for from with in on at to into and or but nor as than that which our your their its my".split()
 )
-"""Words that no sentence ends in: what does was cut off."""
+"""Words that end no sentence: a text with such an end was cut off."""
 _NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
 _DATELINE = re.compile(r"(?:[^\W\d_]+,? ){0,4}(?:\d{1,2}(?:st|nd|rd|th|\.)? [^\W\d_]+|[^\W\d_]+ \d{1,2},) \d{4}\.?")
 _CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
@@ -52,10 +52,9 @@ _MAX_SYMBOLS = 0.25  # per word
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
+    """Hold a span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
-    `context` holds title, heading and the sentences around it. `listed` says that it holds list items, whose lines are
-    kept.
+    `context` holds title, heading and the sentences around it. `listed`: it holds list items, whose lines are kept.
     """
 
     document: int
@@ -65,13 +64,13 @@ class Quote:
     listed: bool = False
 
     def overlaps(self, other: Quote) -> bool:
-        """Whether both hold some of the same passage."""
+        """Return whether both quotes share a part of one passage."""
         first, second = sorted((self.span, other.span))
         return self.document == other.document and second.start < first.end
 
 
 def quotes(documents: Sequence[Document]) -> list[Quote]:
-    """All quotes of the passages, in their order."""
+    """Return all quotes of the passages, in their order."""
     return [quote for number, document in enumerate(documents) for quote in _of_passage(number, document)]
 
 
@@ -97,7 +96,7 @@ def _of_passage(number: int, document: Document) -> list[Quote]:
 
 
 def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
-    """The last sentence of the list that the `first` one introduces, or `first` itself.
+    """Return the last sentence of the list that the `first` one introduces, or `first` if it introduces none.
 
     A list is introduced with a colon, a table by its first row.
     """
@@ -117,7 +116,9 @@ def _list_end(passage: str, spans: Sequence[Span], first: int) -> int:
 
 
 def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> bool:
-    """Whether a sentence belongs to the list: an item, the rest of one, or the line below the introduction."""
+    """Return whether a sentence belongs to the list: an item, the rest of an item, or the line below the
+    introduction.
+    """
     if _BULLET.match(spans[position].of(passage)):
         return True
     breaks = passage[spans[position - 1].end : spans[position].start].count("\n")
@@ -127,7 +128,7 @@ def _goes_on(passage: str, spans: Sequence[Span], first: int, position: int) -> 
 
 
 class Listed(NamedTuple):
-    """The items of a list or of a table, the line before them, and where all of it stands in the passage."""
+    """Hold the items of a list or of a table, the line before them, and the span of the whole in the passage."""
 
     introduction: str
     items: list[str]
@@ -136,7 +137,7 @@ class Listed(NamedTuple):
 
 
 def items_around(passage: str, start: int) -> list[str]:
-    """The items of the innermost list in which code point `start` stands, or which follows its line; else none."""
+    """Return the items of the innermost list around code point `start`, or of the list after its line; else none."""
     line_end = passage.find("\n", start) % (len(passage) + 1)
     around = [block for block in lists(passage) if block.start <= start < block.end]
     after = [block for block in lists(passage) if start < block.start and not passage[line_end : block.start].strip()]
@@ -144,10 +145,10 @@ def items_around(passage: str, start: int) -> list[str]:
 
 
 def lists(passage: str) -> list[Listed]:
-    """The lists of a passage, an outer one before those inside it, and the tables, of which the first column counts.
+    """Return the lists of a passage, an outer one before those inside it, and the first columns of its tables.
 
-    A list is neighbouring lines with bullets of one indentation and what hangs below them. An item longer than
-    `MAX_ITEM_WORDS` is cut to its first sentence, or clause.
+    A list consists of neighbouring lines with bullets of one indentation, and of the lines indented below them. An item
+    longer than `MAX_ITEM_WORDS` is cut to its first sentence, or clause.
     """
     found: dict[int, Listed] = {}
     lines = list(re.finditer(r"[^\n]+", passage))
@@ -178,7 +179,7 @@ def _items(lines: Sequence[str], level: int) -> list[str]:
 
 
 def _first_cells(rows: Sequence[str]) -> list[str]:
-    """The first column of a table without its heading."""
+    """Return the first column of a table without its heading."""
     return [cell for row in rows[1:] if words(cell := plain(without_marks(row.split(" | ")[0])).strip())]
 
 
@@ -187,12 +188,12 @@ def _indent(line: str) -> int:
 
 
 def _belongs(line: str, level: int) -> bool:
-    """Whether a line is an item of that indentation, or hangs below one."""
+    """Return whether a line is an item of this indentation or is indented below one."""
     return _indent(line) > level or (_indent(line) == level and begins_item(line))
 
 
 def _first_clause(item: str) -> str:
-    """An item as it is where it is short; else its first sentence, or the clause with which that begins."""
+    """Return a short item whole; else its first sentence, or the first clause of that."""
     if len(item.split()) > MAX_ITEM_WORDS:
         item = sentences(item)[0].of(item)
     if len(item.split()) > MAX_ITEM_WORDS:
@@ -201,32 +202,32 @@ def _first_clause(item: str) -> str:
 
 
 def is_inline_list(sentence: str) -> bool:
-    """Whether a sentence is a list: "(1) one, (2) two", or short and with several commas."""
+    """Return whether a sentence is a list: "(1) one, (2) two", or short and with several commas."""
     return bool(_NUMBERED.search(sentence)) or (sentence.count(",") > 1 and len(sentence.split()) <= MAX_ITEM_WORDS)
 
 
 def is_dateline(line: str) -> bool:
-    """Whether a line only says where and when something was written: "Lower Aldby, 4 October 1998"."""
+    """Return whether a line only gives the place and date of a text: "Lower Aldby, 4 October 1998"."""
     return bool(_DATELINE.fullmatch(line))
 
 
 def line_at(text: str, place: int) -> str:
-    """The line in which a code point stands."""
+    """Return the line around a code point."""
     return text[text.rfind("\n", 0, place) + 1 :].partition("\n")[0]
 
 
 def is_row(line: str) -> bool:
-    """Whether a line is the row of a table."""
+    """Return whether a line is the row of a table."""
     return bool(_ROW.search(line))
 
 
 def spoken(text: str) -> str:
-    """The words of a text without its marks, by which one text is found in another."""
+    """Return the words of a text without marks, in a form that can be searched for in another text."""
     return f" {' '.join(words(without_marks(text)))} "
 
 
 def quotable(sentence: str) -> bool:
-    """Whether somebody could read the sentence alone: not a heading, a caption, code, a reference or a link."""
+    """Return whether a sentence can be read alone: not a heading, a caption, code, a reference or a link."""
     readable = _LINK.sub("", plain(sentence)).strip()
     written = readable.split()
     if len(words(readable)) < 3 or readable.endswith("?") or fold(written[-1]) in _OPEN_ENDS:
@@ -242,10 +243,10 @@ def quotable(sentence: str) -> bool:
 
 
 def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
-    """The words of a quote on one line (a list keeps its lines), cut around the `wanted` stems where it is too long.
+    """Return a quote on one line (a list keeps its lines), cut around the `wanted` stems if it is too long.
 
-    The words `kept` stay in it where a part of it holds them. Numbers in brackets go: those of a paper's own references
-    would pass for citation marks.
+    The words `kept` stay in it if a part of it holds them. Numbers in brackets are removed: a paper's own references
+    would look like citation marks.
     """
     written = without_marks(plain(quote.text))
     if quote.listed:
@@ -257,7 +258,7 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
 
 
 def _best_part(line: str, wanted: set[str], kept: str) -> str:
-    """Neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
+    """Return neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
     parts = (clause.split(" ") for clause in _CLAUSE.split(line))
     clauses = [" ".join(part[at : at + MAX_WORDS]) for part in parts for at in range(0, len(part), MAX_WORDS)]
     phrase = " ".join(kept.split())

@@ -1,6 +1,6 @@
-"""What an evaluator reads, as the extractive engine needs it: relevance, the quotes that answer, how useful they are.
+"""Use an evaluator's readings for the extractive engine: relevance, the quotes that answer, and their usefulness.
 
-No evidence of words, kinds of answer or cosines stands beside it: none adds anything on SQuAD v2 dev
+Evidence from words, kinds of answer or cosines is not added: none improves the results on SQuAD v2 dev
 (docs/measurements.md).
 """
 
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from local_rag.core.readings import Reading
     from local_rag.core.verdicts import RelevanceLabel
 
-BEHIND = 1.0
-"""Log odds that a relevant passage may stand behind the best: grading accuracy .85 -> .88 on SQuAD v2 dev."""
-MARGIN = 2.0
-"""Log odds that a further quote may stand behind the best: F1 on ClapNQ dev .524 with 1, .535 with 2, .538 with 3."""
+PASSAGE_MARGIN = 1.0
+"""The most log odds between a relevant passage and the best: grading accuracy rises from .85 to .88 on SQuAD v2 dev."""
+QUOTE_MARGIN = 2.0
+"""The most log odds between a further quote and the best: F1 on ClapNQ dev is .524 with 1, .535 with 2, .538 with 3."""
 DOUBTFUL, SURE_USEFULNESS = 3, 5
-"""Usefulness of a text that may answer, and of one that answers for sure."""
+"""The usefulness of a text that may answer, and of one that surely answers."""
 
 
 class ExtractiveReader:
-    """One evaluator and its thresholds; `relevant` and `answers` take the place of those of its calibration."""
+    """Read with one evaluator and its thresholds; `relevant` and `answers` replace those of its calibration."""
 
     def __init__(self, evaluator: Evaluator, relevant: float | None = None, answers: float | None = None) -> None:
         self.evaluator = evaluator
@@ -60,7 +60,7 @@ class ExtractiveReader:
         self._answers = self._calibration.answers if answers is None else answers
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """For each document the probability that it holds the answer, and why, in the language of the question."""
+        """Return for each document the probability that it holds the answer, and why, in the question's language."""
         each = zip(*(self._read(text, documents) for text in asked(question)), strict=True)
         readings = [max(of_sides, key=lambda reading: reading.answerable) for of_sides in each]
         texts = texts_for(OF_QUESTION, question)
@@ -72,12 +72,14 @@ class ExtractiveReader:
     def chosen(
         self, question: str, passages: Sequence[Document], failed: str, most: int, *, several: bool = False
     ) -> list[tuple[str, int]]:
-        """The sentences around the best short answers as they are written, and the numbers of their passages (from 0).
+        """Return the sentences around the best short answers as they are written, with the numbers of their passages
+        (from 0).
 
-        One sentence for a person, a time, a number or a place, unless the user wants `several`; the items of a list,
-        each begun with `ITEM`, all of them unless the user has set a number, or with the sentence that introduces them;
-        else up to `most`, in the order of the passages. None that a failed draft held, and none at all where the answer
-        hardly stands in these passages.
+        For a person, a time, a number or a place it is one sentence, unless the user wants `several`. For a list it is
+        the items, each beginning with `ITEM`: all of them, or `most` if the user has set a number. For a summary it is
+        the best quote and those after it. Otherwise it is up to `most` sentences, in the order of the passages.
+        Sentences of a failed draft are left out, and there are none if the answer is unlikely to stand in these
+        passages.
         """
         drafts = spoken(failed)
         kind = kind_of(question)
@@ -106,7 +108,7 @@ class ExtractiveReader:
             ):
                 continue
             if not chosen:
-                least = answer.logit - MARGIN
+                least = answer.logit - QUOTE_MARGIN
             chosen.setdefault(text, quote)
         ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].span.start))
         if kind == "whole" and chosen and asked(question) == [question]:
@@ -123,14 +125,14 @@ class ExtractiveReader:
         *,
         by_words: bool = False,
     ) -> tuple[int, float, str]:
-        """(usefulness, the probability that a text answers the question, why it is no higher): see `assess`."""
+        """Return (usefulness, the probability that a text answers the question, why it is not higher): see `assess`."""
         readings = self._read(question, documents)
         chance, why = assess(question, documents, readings, generation, weights, by_words=by_words)
         level = SURE_USEFULNESS if chance >= SURE else DOUBTFUL if chance >= SHOWN else DOUBTFUL - 1
         return level, chance, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:
-        """Whether one of these passages supports all of a sentence."""
+        """Return whether one of these passages supports all of a sentence."""
         chances = self.evaluator.supports([(sentence, passage) for passage in passages])
         return max(chances, default=0.0) >= self._calibration.supports
 
@@ -138,37 +140,40 @@ class ExtractiveReader:
         return self._calibration.of_best(probability(answer.logit))
 
     def _read(self, question: str, passages: Sequence[Document]) -> list[Reading]:
-        """What each passage holds for the question; none answers small talk."""
+        """Return the evaluator's reading of each passage for the question; small talk is not read."""
         if not passages or kind_of(question) == "small talk":
             return [NOTHING] * len(passages)
         return self.evaluator.read(question_to_read(question, passages), passages)
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:
-    """Whether a list is a table of contents: two of its items are headings of these passages."""
+    """Return whether a list is a table of contents: two of its items are headings of these passages."""
     headings = {part for document in passages for part in str(document.metadata.get("heading") or "").split(" > ")}
     return len(headings.intersection(items)) > 1
 
 
 def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[RelevanceLabel]:
-    """Which passages are relevant; where one of them holds the only answer, those far behind it hardly do."""
+    """Label passages as relevant or not; if the question has a single answer, passages far behind the best are
+    irrelevant.
+    """
     best = max((reading.answerable for reading in readings), default=0.0)
-    behind = math.inf if kind_of(question) in ("items", "several") else BEHIND
+    behind = math.inf if kind_of(question) in ("items", "several") else PASSAGE_MARGIN
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
 
 
 def _stretch(first: Quote, every: Sequence[Quote]) -> list[Quote]:
-    """A quote with those that follow it in its passage, of `MAX_LIST_WORDS` words together."""
+    """Return a quote with the following ones in its passage, together at most `MAX_LIST_WORDS` words."""
     following = [quote for quote in every if quote.document == first.document and quote.span.start >= first.span.start]
     counts = accumulate(len(quote.text.split()) for quote in following)
     return [quote for quote, count in zip(following, counts, strict=True) if quote is first or count <= MAX_LIST_WORDS]
 
 
 def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote | None:
-    """What is quoted for a short answer: the shortest quote that holds it.
+    """Return the shortest quote that holds a short answer.
 
-    Where it goes on beyond a sentence, the quote goes on with it. None where it begins in what cannot be quoted.
+    If the answer extends beyond a sentence, so does the quote. Return None if the answer begins in text that cannot be
+    quoted.
     """
     span = answer.span
     near = [quote for quote in every if quote.document == answer.passage and quote.span.end > span.start]

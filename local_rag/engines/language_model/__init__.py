@@ -1,1 +1,1 @@
-"""What every language model is asked, and how its replies are read: prompts, tasks, graders, windows."""
+"""Ask language models and read their replies: prompts, tasks, graders, windows."""

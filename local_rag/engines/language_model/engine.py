@@ -1,6 +1,6 @@
-"""LanguageModelEngine: the tasks of an engine by language models, with verdicts in JSON.
+"""Do the tasks of an engine by language models, with verdicts in JSON: LanguageModelEngine.
 
-Every verdict is strictly parsed. A reply that cannot be used is asked for once more, quoting what was wrong; a second
+Every verdict is strictly parsed. After an unusable reply the model is asked once more, with the error quoted; a second
 one becomes the verdict `unparsed`, which is never "yes".
 """
 
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from local_rag.index.tables.table import Table
 
 THE_ANSWER = "answer is"
-"""Words by which IRCoT knows that a chain of reasoning has come to its end (arXiv 2212.10509, section 3.1)."""
+"""The words that end a chain of reasoning in IRCoT (arXiv 2212.10509, section 3.1)."""
 
 
 class LanguageModelEngine(ABC):
-    """The tasks of an engine by language models; `calls` asks them, `setups` says which model has which role.
+    """Do the tasks of an engine by language models; `calls` asks them, `setups` holds the model of each role.
 
-    `grading` says who grades and in how many calls, `explain` asks for reasons. `evaluator` grades passages with
-    `grading: evaluator`, `assessor` passages and answers with `grading: auto`, which is `packed` without one. Serves
-    several threads, if `calls` does.
+    `grading` chooses the grader and the number of calls, `explain` asks for reasons. `evaluator` grades passages with
+    `grading: evaluator`, `assessor` grades passages and answers with `grading: auto`, which is `packed` without one.
+    Several threads may use it, if `calls` allows that.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class LanguageModelEngine(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What kind of engine it is, and the model that answers."""
+        """The kind of the engine, and the model that answers."""
 
     @property
     @abstractmethod
     def describe(self) -> str:
-        """One line for stderr: what answers, and how."""
+        """One line for stderr about the model that answers, and the way it does."""
 
     writes = True
 
@@ -99,12 +99,12 @@ class LanguageModelEngine(ABC):
         return "evaluator" if self.grading in ("auto", "evaluator") else "model"
 
     def close(self) -> None:
-        """Abort whatever is running; no further call begins."""
+        """Abort all running calls; no further call begins."""
         self._calls.close()
 
     @property
     def how_graded(self) -> str:
-        """How verdicts and scores come about, for a fingerprint: the end of it."""
+        """The way in which verdicts and scores are made, for the end of a fingerprint."""
         how = ", ".join([self.grading, *(["explain"] if self._explain else [])])
         if self.grading == "auto" and self._assessor:
             return f"{how}; {self._assessor.fingerprint}"
@@ -112,7 +112,9 @@ class LanguageModelEngine(ABC):
 
     @property
     def by_evaluator(self) -> str:
-        """What the evaluator grades, for the end of `describe`; empty where the model does."""
+        """The part of the grading that the evaluator does, for the end of `describe`; empty if the model
+        does it all.
+        """
         graded = {"auto": "passages and answers", "evaluator": "passages"}.get(self.grading)
         return f"; the evaluator grades {graded}" if graded else ""
 
@@ -122,7 +124,7 @@ class LanguageModelEngine(ABC):
         return list(dict.fromkeys(self.setups.values()))
 
     def route(self, question: str, catalog: Catalog) -> Route:
-        """The router; without a choice nothing is asked. What cannot be parsed is looked for in the first allowed.
+        """Ask the router; without a choice nothing is asked. After an unusable reply the first allowed source is taken.
 
         Several steps are for the files alone.
         """
@@ -148,7 +150,9 @@ class LanguageModelEngine(ABC):
         written: str = "",
         graded: Sequence[Document] = (),
     ) -> Need:
-        """Retrieve of Self-RAG. What cannot be parsed is a yes; where something is written, a no."""
+        """Ask whether to retrieve (Retrieve of Self-RAG). An unusable reply means yes, or no if a part of the answer is
+        written.
+        """
         if written:
             return self._next(question, Passages.among(graded, documents), written)
         task = self.task()
@@ -157,14 +161,14 @@ class LanguageModelEngine(ABC):
         return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
 
     def _next(self, question: str, passages: Passages, written: str) -> Need:
-        """How an answer goes on, with the passages in sight that its last part is from."""
+        """Ask how an answer goes on, given its text and the passages of its last part."""
         task = self.task()
         prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
         verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
         return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
-        """The retrieval grader: passages packed into calls, one call for each, or the evaluator, as `grading` says."""
+        """Grade passages: packed into calls, in one call for each, or by the evaluator, as `grading` says."""
         cancel.check()
         if not documents:
             return []
@@ -182,12 +186,12 @@ class LanguageModelEngine(ABC):
         return [replace(first, usage=task.usage()), *others]
 
     def _assesses(self, question: str) -> ExtractiveEngine | None:
-        """Who grades in place of the model, where it reads the language of the question."""
+        """Return the assessor that grades in place of the model, or None if it cannot read the question's language."""
         assessor = self._assessor if self.grading == "auto" else None
         return assessor if assessor and assessor.reads(question) else None
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
-        """The generator. The first attempt is at temperature 0; later ones know why the last one failed."""
+        """Write an answer. The first attempt is at temperature 0; later ones are told why the last one was rejected."""
         task = self.task()
         if documents or attempt.direct:
             for bit in self._written(task, question, documents, attempt):
@@ -219,9 +223,9 @@ class LanguageModelEngine(ABC):
         check: Check = "both",
         graded: Sequence[Document] = (),
     ) -> Grade:
-        """The hallucination grader and the answer grader: one call, or with `grading: each` two.
+        """Grade support and usefulness in one call, or with `grading: each` in two.
 
-        What was not asked for is `unparsed`, or usefulness 0.
+        A part that is not asked for is `unparsed`, or usefulness 0.
         """
         task, passages = self.task(), Passages.among(graded, documents)
         if not documents:
@@ -239,7 +243,9 @@ class LanguageModelEngine(ABC):
         return replace(grade, usage=task.usage(), score=answered(grade))
 
     def reason(self, question: str, documents: Sequence[Document], thoughts: Sequence[str]) -> Thought:
-        """The next sentence of a chain of reasoning. What cannot be parsed ends it: the answer is then written."""
+        """Write the next sentence of a chain of reasoning. An unusable reply ends the chain, and the
+        answer is written.
+        """
         task, passages = self.task(), Passages.plain(documents)
         prompt = self.prompts.about(passages, question, lambda _: self.prompts.reason_task(thoughts))
         verdict = task.verdict("generator", "reasoner", prompt, schemas.ReasonStep, range(len(documents)))
@@ -249,13 +255,13 @@ class LanguageModelEngine(ABC):
         return Thought(first, done, usage=task.usage())
 
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:
-        """The question rewriter; it sees no passage. A query that adds nothing is asked for once more."""
+        """Write another query without seeing a passage. A query that adds nothing is asked for once more."""
         messages = self.prompts.chat(self.prompts.rewrite_task(tried, target), question)
         known = {query_key(query) for query in tried}
         return self.task().line(REWRITERS[target], lambda _: messages, (), known)
 
     def standalone(self, question: str, history: Sequence[Turn]) -> Rewrite:
-        """The question as it would be asked without the chat before it."""
+        """Rewrite the question as it would be asked without the chat before it."""
         cancel.check()
         if not history:
             return Rewrite(question)
@@ -268,9 +274,9 @@ class LanguageModelEngine(ABC):
         return standalone if standalone.text else Rewrite(question, standalone.usage)
 
     def table_query(self, question: str, table: Table, name: str) -> tuple[TableQuery | None, Usage]:
-        """What a question asks of a table, in JSON mode; None where no reply fits the table and the question."""
+        """Return the question as a query of a table, in JSON mode; None if no reply fits the table and the question."""
         return asked_query(self.task(), question, table, name)
 
     def task(self) -> Task:
-        """A new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
+        """Return a new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
         return Task(self._calls, self.setups, self.prompts, explain=self._explain)

@@ -1,4 +1,4 @@
-"""The graders of passages and of answers: verdicts in JSON, passages packed into calls that fit the window."""
+"""Grade passages and answers: verdicts in JSON, with passages packed into calls that fit the window."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 SHARE = 0.5
-"""The part of the time that is left which further calls about passages may take; the answer needs the rest."""
+"""The share of the remaining time that further calls about passages may take; the answer needs the rest."""
 USELESS, DOUBTFUL = 1, 3
-"""The usefulness of an answer that says nothing, and of one that may answer."""
+"""The usefulness of an answer without content, and of one that may answer."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
 def doubted(grade: Grade) -> Grade:
-    """What the evaluator says of a model's answer: where all of it stands in the passages, the evaluator may be the one
-    that did not find it, so that it is doubtful and shown.
+    """Raise the evaluator's grade of a fully supported model answer to at least doubtful, so that it is shown.
+
+    The evaluator may simply have missed an answer whose sentences all stand in the passages.
     """
     doubtful = grade.support == "fully" and 0 < grade.usefulness < DOUBTFUL
     return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
 
 
 def grade_documents(task: Task, question: str, documents: Sequence[Document], most: int) -> list[Relevance]:
-    """A verdict for each document, the most wanted first in calls about at most `most` of them that fit the window.
+    """Return a verdict for each document, grading the most wanted first in calls of at most `most` that fit the window.
 
-    One that no call has shown is `unparsed`, and says why. Raises DoesNotFit where none fits.
+    A document that no call has shown is `unparsed`, with the reason. Raises DoesNotFit if none fits.
     """
     verdicts: dict[int, Relevance] = {}
     left, clock = Passages.plain(documents).order, cancel.current()
@@ -70,7 +71,7 @@ def grade_documents(task: Task, question: str, documents: Sequence[Document], mo
 
 
 def _graded(task: Task, question: str, documents: Sequence[Document], numbers: Sequence[int]) -> dict[int, Relevance]:
-    """The verdicts on those of the documents of these numbers that one call has shown."""
+    """Grade the documents of these numbers in one call; return the verdicts on those that it has shown."""
     passages = Passages.plain([documents[number] for number in numbers])
     prompt = task.prompts.about(passages, question, lambda positions: task.prompts.grade_task(len(positions)))
     verdict = task.verdict("grader", "retrieval_grader", prompt, schemas.GradeDocuments, passages.order, each=True)
@@ -92,9 +93,10 @@ _CHECKS: dict[Check, tuple[type[schemas.Reply], str]] = {
 
 
 def grade_generation(task: Task, question: str, passages: Passages, generation: str, check: Check) -> Grade:
-    """Support sentence by sentence and usefulness in one call, or one of the two.
+    """Grade support sentence by sentence, usefulness, or both in one call.
 
-    The call must show all that the generation cites: what does not fit the window stays `unparsed`, and says so.
+    The call must show every passage that the generation cites; if these do not fit the window, the grade is `unparsed`,
+    with the reason.
     """
     sentences = claims(generation)
     if not sentences:

@@ -1,4 +1,4 @@
-"""What evaluation asks a language model: is an answer right, given reference answers; a question for a test."""
+"""Ask a language model for evaluation: whether an answer is right, given reference answers, and for test questions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 REFERENCES = 10
-"""How many reference answers the judge is shown; sets made by several people repeat themselves."""
+"""The most reference answers that the judge is shown; sets made by several people repeat themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """Whether an answer is right; `why` says what was wrong with the reply where it stayed unusable."""
+    """Hold whether an answer is right; `why` gives the error of a reply that stayed unusable."""
 
     verdict: Literal["right", "wrong", "unparsed"]
     why: str = ""
@@ -29,15 +29,15 @@ class JudgeVerdict:
 
 
 class Judge:
-    """Compares answers with known ones, by the engine's grader model. Raises EngineError where the server fails."""
+    """Compare answers with known ones, by the engine's grader model. Raises EngineError if the server fails."""
 
     def __init__(self, engine: LanguageModelEngine) -> None:
         self.engine = engine
 
     def judge(self, question: str, references: Sequence[str], answer: str) -> JudgeVerdict:
-        """Is the answer right, given reference answers of which each is right on its own?
+        """Judge whether an answer is right, given reference answers each of which is right on its own.
 
-        The judge sees no passage, no mark [n] and nothing of who answered. Raises ValueError without a reference.
+        The judge sees no passage, no mark [n] and not who answered. Raises ValueError without a reference.
         """
         known = list(dict.fromkeys(reference.strip() for reference in references if reference.strip()))[:REFERENCES]
         if not known:
@@ -49,21 +49,21 @@ class Judge:
 
 
 class QuestionProposer:
-    """Asks the engine's generator model for questions; nothing of them is checked yet, see `evaluation.making`.
+    """Ask the engine's generator model for questions; they are checked in `evaluation.making`, not here.
 
-    All words are empty where no reply could be used. Raises EngineError where the server fails.
+    All texts are empty if no reply could be used. Raises EngineError if the server fails.
     """
 
     def __init__(self, engine: LanguageModelEngine) -> None:
         self.engine = engine
 
     def propose(self, document: Document) -> tuple[str, str]:
-        """A question that a passage answers, and the words that answer it."""
+        """Return a question that a passage answers, and the words that answer it."""
         reply = self._asked("propose", document, schemas.ProposeQuestion)
         return (_one_line(reply.question), _one_line(reply.answer)) if reply else ("", "")
 
     def propose_missing(self, document: Document) -> str:
-        """A question about the matter of a passage that the passage does not answer."""
+        """Return a question about the subject of a passage that the passage does not answer."""
         reply = self._asked("propose_missing", document, schemas.ProposeMissing)
         return _one_line(reply.question) if reply else ""
 

@@ -1,8 +1,7 @@
-"""The passages of a prompt, and the numbers under which a model sees them.
+"""Render the passages of a prompt, with the numbers under which a model sees them.
 
-A server does not read the beginning of a prompt again that it has read before, up to the first change. So what is
-written and checked after a grading shows the passages that were graded, up to the last one that counts; the task says
-which numbers count.
+A server does not read the beginning of a prompt again up to the first change. So a prompt for writing or checking after
+a grading shows the passages that were graded, up to the last one that counts; the task names the numbers that count.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """`documents` are the passages of a prompt, numbered from 1; `numbers` are, in their order, those of the documents
-    that the task is about.
+    """Hold the passages of a prompt, numbered from 1; `numbers` are those of the documents that the task is about, in
+    their order.
     """
 
     documents: tuple[Document, ...]
@@ -33,12 +32,12 @@ class Passages:
 
     @classmethod
     def plain(cls, documents: Sequence[Document]) -> Passages:
-        """These documents and nothing else."""
+        """Make Passages of these documents alone."""
         return cls(tuple(documents), tuple(range(1, len(documents) + 1)))
 
     @classmethod
     def among(cls, graded: Sequence[Document], documents: Sequence[Document]) -> Passages:
-        """The documents among those that were graded last, if all of them are there."""
+        """Find the documents among those that were graded last; use the documents alone if one of them is not there."""
         known = {_key(document): number for number, document in enumerate(graded, start=1)}
         numbers = tuple(known.get(_key(document), 0) for document in documents)
         if not numbers or 0 in numbers or len(set(numbers)) < len(numbers):
@@ -53,16 +52,16 @@ class Passages:
         return ranked + [position for position in range(len(scores)) if position not in ranked]
 
     def counting(self, kept: Sequence[int]) -> list[int]:
-        """The numbers that count among the positions in a prompt; empty where all of them do."""
+        """Return the numbers that count among the positions in a prompt; empty if all of them do."""
         counting = [position + 1 for position in kept if position + 1 in self.numbers]
         return counting if len(counting) < len(kept) else []
 
     def numbers_of(self, cited: Sequence[int]) -> list[int]:
-        """The numbers in the prompt of the documents of the task that a text cites."""
+        """Return the numbers in the prompt for the documents that a text cites."""
         return [self.numbers[number - 1] for number in cited if 1 <= number <= len(self.numbers)]
 
     def renumbered(self, text: str) -> str:
-        """What a model wrote, with the numbers of the documents of the task.
+        """Replace a model's numbers by those of the documents of the task.
 
         A passage that does not count, or is not there, gets a number that is not there either.
         """
@@ -74,7 +73,7 @@ class Passages:
         return text
 
     def renumbered_stream(self, bits: Iterator[str | None]) -> Iterator[str | None]:
-        """The same for an answer that comes bit by bit: a word is held back until it is whole, a mark until it ends."""
+        """Renumber an answer that arrives in parts: a word is held back until it is complete, a mark until it ends."""
         if len(self.numbers) == len(self.documents):
             yield from bits
             return
@@ -102,9 +101,9 @@ def _key(document: Document) -> tuple[str, str]:
 
 
 def rendered(documents: Sequence[Document], positions: Sequence[int]) -> Iterator[str]:
-    """The passages at these positions, numbered from 1.
+    """Yield the passages at these positions, numbered from 1.
 
-    Of those with the same words, as copies of a file have, only the first is given in full.
+    Of passages with the same words, such as those of copies of a file, only the first is given in full.
     """
     first: dict[str, int] = {}
     for position in positions:
@@ -113,9 +112,9 @@ def rendered(documents: Sequence[Document], positions: Sequence[int]) -> Iterato
 
 
 def _rendered(number: int, document: Document, copy_of: int | None) -> str:
-    """One passage with its number, where it is from and what its document says of itself, where that is known.
+    """Return one passage with its number, its origin and the known properties of its document.
 
-    It is fenced: a closing mark inside it, and in what a file says, is made harmless.
+    Its text and properties are fenced: a closing mark inside them is made harmless.
     """
     metadata = document.metadata
     source = file_name(document)

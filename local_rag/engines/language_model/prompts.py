@@ -1,10 +1,10 @@
-"""What the models are told.
+"""Make the prompts of the models.
 
-All prompts about one question begin alike: the same system message, the numbered passages, the question; what is wanted
-comes last. A server that remembers a prompt does not read its beginning again, and reading is what costs time on a
-laptop. The question stands behind the passages, so that a further question about the same ones shares them. Which
-passages are shown is for `passages` to say. What a prompt without passages shows of an index or a chat stands
-first, too. What is wanted is a text of `prompt_texts`; the rest is added here, and no text can change it.
+All prompts about one question begin alike: the same system message, the numbered passages, the question; the task comes
+last. A server that remembers a prompt does not read its beginning again, and reading costs most of the time on a
+laptop. The question stands behind the passages, so that a further question about the same ones shares them. `passages`
+decides which passages are shown. In a prompt without passages, the description of the index or the chat stands first,
+too. The task is a text of `prompt_texts`; the rest is added here, and no text can change it.
 """
 
 from __future__ import annotations
@@ -28,34 +28,36 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 PROMPTS = "6"
-"""Counts up with every change of a prompt or a schema of a grader: scores that were measured before hold no longer."""
+"""The version of the prompts, increased with every change of a grader's prompt or schema: scores that were measured
+before are void.
+"""
 
 PART = 2
 """The most sentences of one part of an answer that is written part by part."""
 
 LONGEST_DRAFT = 1200
-"""Characters of a rejected draft that the next attempt is shown."""
+"""The most characters of a rejected draft that the next attempt is shown."""
 
 WORDS = 12
-"""The length that a reason is asked to have."""
+"""The most words that a reason is asked to have."""
 
 
 SEEN = 24
-"""Frequent words of an index that the router is shown; half as many headings."""
+"""The frequent words of an index that the router is shown; half as many headings."""
 
 LONGEST_REFERENCE = 400
-"""Characters of a reference answer that the judge is shown."""
+"""The most characters of a reference answer that the judge is shown."""
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts of an engine, made of the texts in force."""
+    """Make the prompts of an engine from the texts in force."""
 
     texts: PromptTexts = field(default_factory=PromptTexts)
 
     @property
     def version(self) -> str:
-        """For a fingerprint: scores that were measured with other prompts hold no longer."""
+        """The version of the prompts for a fingerprint: scores that were measured with other prompts are void."""
         changed = self.texts.fingerprint
         return f"{PROMPTS} with prompts {changed}" if changed else PROMPTS
 
@@ -67,32 +69,33 @@ class Prompts:
         numbers: Sequence[int] = (),
         before: str = "",
     ) -> list[Message]:
-        """A prompt: the passages of these numbers (from 0), numbered from 1, or what else stands first; the question.
+        """Make a prompt: the passages of these numbers (from 0), numbered from 1, or another beginning; the question;
+        the task.
 
-        The task is last. What files, people and models wrote passes `fenced`; in a task its own function sees to that.
+        Texts of files, people and models pass `fenced`; those in a task are fenced by the function of the task.
         """
         parts = [fenced(before), *rendered(documents, numbers)]
         parts += [f"Question: {fenced(question)}" if question else "", f"Task: {task}"]
         return [("system", self.texts.system), ("user", "\n\n".join(filter(None, parts)))]
 
     def about(self, passages: Passages, question: str, task: Callable[[Sequence[int]], str]) -> Prompt:
-        """A prompt with the passages at some positions; what is wanted of them follows from these positions."""
+        """Make a prompt for the passages at given positions, with a task that depends on these positions."""
         return lambda positions: self.chat(task(positions), question, passages.documents, positions)
 
     # --- the tasks --------------------------------------------------------------------------------------------------
 
     def grade_task(self, count: int) -> str:
-        """The retrieval grader over a list."""
+        """Return the task of the retrieval grader for a list of passages."""
         each = f"each of the {count} passages" if count > 1 else "the passage"
         form = f'{count} words, "yes" or "no" for each in their order' if count > 1 else '"yes" or "no"'
         wanted = self.texts.filled("retrieval_grader", passages=each)
         return f'{wanted} Answer in JSON with {form}: {{"r": "{_blanks(count)}"}}'
 
     def answer_task(self, attempt: Attempt, only: Sequence[int] = ()) -> str:
-        """The generator. A further attempt is told what was wrong with those before it.
+        """Return the task of the generator. A further attempt is told the errors of those before it.
 
-        `only` are the passages that it may use, where others are shown. Nothing is said of marks, which code sets, nor
-        of what to write where the passages do not answer, for a small model then refuses what it was shown.
+        `only` are the passages that it may use, if others are shown. The task mentions neither marks, which are set by
+        code, nor a refusal: told how to refuse, a small model refuses although the passages answer.
         """
         task = f"{_only('Use', only)}{self._whole_or_part(attempt)}"
         if attempt.written:
@@ -105,7 +108,7 @@ class Prompts:
         return f"{task}\nEarlier answers were rejected; write a better one, not these again:\n{fenced(drafts)}"
 
     def _whole_or_part(self, attempt: Attempt) -> str:
-        """What is to be written. Of an answer part by part there is an end, which is said to the model."""
+        """Return the writing task. A part-by-part answer is told how to end."""
         if attempt.written is None:
             return self.texts.filled("generator", shape=shape_words(attempt.shape))
         shape = shape_words(replace(attempt.shape, sentences=min(PART, attempt.shape.sentences)))
@@ -114,14 +117,14 @@ class Prompts:
         return f"{wanted} If the passages {more}, write this sentence and nothing else: {attempt.shape.refusal}"
 
     def direct_task(self, shape: Shape) -> str:
-        """An answer without passages."""
+        """Return the task of an answer without passages."""
         wanted = self.texts.filled("direct", shape=shape_words(shape))
         return f"{wanted} Their files were not looked at: do not claim that they say anything."
 
     def check_task(self, generation: str, passages: Passages, check: Check = "both", only: Sequence[int] = ()) -> str:
-        """The hallucination grader, sentence by sentence, and the answer grader; or one of the two.
+        """Return the task of the hallucination grader, sentence by sentence, of the answer grader, or of both.
 
-        `only` are the numbers of the passages that count where others are shown.
+        `only` are the numbers of the passages that count if others are shown.
         """
         if check == "usefulness":
             return (
@@ -144,7 +147,7 @@ class Prompts:
         return f'{begin}"u": {useful} Answer in JSON: {{{listed}, "u": …}}'
 
     def route_task(self, catalog: Catalog) -> str:
-        """The router: where to look, and in how many steps. What there is no choice of is not asked."""
+        """Return the task of the router: where to search, and in how many steps. It asks only if there is a choice."""
         steps = self.texts.filled("router_steps")
         if len(catalog.allowed) == 1:
             begin = "An answer to the question is looked for in these files."
@@ -156,18 +159,20 @@ class Prompts:
         return f'{where}\nChoose also {steps} Answer in JSON: {{"d": "…", "c": "…"}}'
 
     def need_task(self) -> str:
-        """Whether the files are needed at all (Self-RAG, Retrieve)."""
+        """Return the task of deciding whether the files are needed at all (Self-RAG, Retrieve)."""
         return f'{self.texts.filled("retrieval_decision")} Answer in JSON: {{"n": "yes or no"}}'
 
     def next_task(self, written: str) -> str:
-        """How an answer goes on after what is written of it (Self-RAG, Retrieve over input and output)."""
+        """Return the task of deciding how a begun answer goes on (Self-RAG, Retrieve over input and output)."""
         return (
             f"This stands already of an answer to the question:\n<answer>\n{fenced(written)}\n</answer>\n"
             f'{self.texts.filled("continuation")} Answer in JSON: {{"n": "yes, no or continue"}}'
         )
 
     def reason_task(self, thoughts: Sequence[str]) -> str:
-        """The next sentence of a chain of reasoning (IRCoT, arXiv 2212.10509, section 3.1); it is searched with."""
+        """Return the task of the next sentence of reasoning (IRCoT, arXiv 2212.10509, section 3.1), which is the next
+        query.
+        """
         listed = "\n".join(f"{number}. {shorten(thought, 300)}" for number, thought in enumerate(thoughts, start=1))
         begun = f"Your reasoning so far:\n{fenced(listed)}\n" if listed else ""
         return (
@@ -177,17 +182,19 @@ class Prompts:
         )
 
     def rewrite_task(self, tried: Sequence[str], target: Target) -> str:
-        """The question rewriter. It sees no passage: a query for the web holds nothing of the files."""
+        """Return the task of the question rewriter. It sees no passage: a query for the web must reveal nothing of the
+        files.
+        """
         listed = fenced("\n".join(f"- {shorten(query, 300)}" for query in tried))
         wanted = self.texts.filled(REWRITERS[target])
         return f"{wanted} These were tried already:\n{listed}\nWrite the new query on one line, nothing else."
 
     def standalone_task(self) -> str:
-        """A follow-up of a chat, made whole."""
+        """Return the task of making a follow-up of a chat standalone."""
         return f"{self.texts.filled('standalone')} Write it on one line, nothing else."
 
     def judge_task(self, references: Sequence[str], answer: str) -> str:
-        """The judge of a test run: the question stands before it, no passage, and not who wrote the answer."""
+        """Return the task of the judge of a test run, without passages and without the name of the answerer."""
         listed = "\n".join(f"- {fenced(shorten(reference, LONGEST_REFERENCE))}" for reference in references)
         which = "this is the right answer" if len(references) == 1 else "each of these is a right answer"
         return (
@@ -196,7 +203,7 @@ class Prompts:
         )
 
     def propose_task(self, answered: bool) -> str:
-        """A question for a test that the passage answers, or does not."""
+        """Return the task of proposing a test question that the passage answers, or does not answer."""
         if answered:
             return f'{self.texts.filled("propose")} Answer in JSON: {{"q": "…", "a": "…"}}'
         return f'{self.texts.filled("propose_missing")} Answer in JSON: {{"q": "…"}}'
@@ -208,11 +215,11 @@ _OFFERS: dict[Source, str] = {
     "direct": "neither, for greetings and small talk",
 }
 REWRITERS: dict[Target, str] = {"vectorstore": "rewriter", "web": "rewriter_web"}
-"""The text of the rewriter by what the query is for."""
+"""The text of the rewriter by the target of the query."""
 
 
 def shape_words(shape: Shape) -> str:
-    """What the generator is asked for: in German, in at most 3 sentences."""
+    """Return the wanted shape of an answer in words: in German, in at most 3 sentences."""
     count = shape.sentences
     listed = "and nothing else, each one sentence on a line behind"
     sets_out: dict[Style, str] = {
@@ -229,7 +236,7 @@ def _blanks(count: int) -> str:
 
 
 def _only(what: str, numbers: Sequence[int]) -> str:
-    """Which passages count, where others were found irrelevant; else nothing."""
+    """Return a sentence that names the passages that count if others were found irrelevant; else ""."""
     if not numbers:
         return ""
     named = f"passage{'s' * (len(numbers) > 1)} {joined(map(str, numbers))}"
@@ -237,21 +244,21 @@ def _only(what: str, numbers: Sequence[int]) -> str:
 
 
 def _claim(claim: Claim, cited: Sequence[int]) -> str:
-    """A sentence with the numbers of the passages it cites behind it, wherever its marks stood."""
+    """Return a sentence with the numbers of its cited passages at its end, wherever its marks stood."""
     mark = f" [{', '.join(map(str, cited))}]" if cited else ""
     columns = f" (columns: {' '.join(fenced(claim.columns).split())})" if claim.columns else ""
     return f"{' '.join(fenced(claim.text).split())}{columns}{mark}"
 
 
 def with_reasons(messages: Sequence[Message], several: bool) -> list[Message]:
-    """The prompt of a grader that is asked for its reasons, too: one, or one for each verdict of a list."""
+    """Add a request for reasons to the prompt of a grader: one reason, or one for each verdict of a list."""
     what = "a list with the reason for each" if several else "the reason"
     *before, (role, content) = messages
     return [*before, (role, f'{content}\nAdd to the JSON, at its end, "w": {what}, in at most {WORDS} words.')]
 
 
 def correction(wrong: str, keys: Sequence[str]) -> str:
-    """What the retry adds after the reply that could not be used."""
+    """Return the message that follows an unusable reply."""
     shape = "{" + ", ".join(f'"{key}": …' for key in keys) + "}"
     return f"That reply could not be used: {fenced(wrong)}. Reply with the JSON object alone: {shape}"
 
@@ -260,9 +267,10 @@ def correction(wrong: str, keys: Sequence[str]) -> str:
 
 
 def files_in_words(catalog: Catalog) -> str:
-    """What is in the index, in a few words: as its owner says it, then as its catalog does; last what comes near.
+    """Describe the index in a few words: its owner's description, its catalog, and last the nearest passages.
 
-    It stands first, and what is the same for every question stands first in it. Its length is bounded.
+    The description stands first in the prompt, and its first part is the same for every question. Its length is
+    bounded.
     """
     about = f"{shorten(catalog.about, LONGEST_ABOUT)}\n" if catalog.about else ""
     headings = "; ".join(shorten(heading, 40) for heading in catalog.headings[: SEEN // 2])
@@ -273,7 +281,7 @@ def files_in_words(catalog: Catalog) -> str:
 
 
 def _near(catalog: Catalog) -> str:
-    """What a quick search for the question brings: where it is from and how similar it is, not what it says."""
+    """List the results of a quick search for the question: the origin and similarity of each, not its text."""
     lines = ["What comes nearest to the question in these files:"]
     for document in catalog.passages:
         metadata = document.metadata
@@ -285,9 +293,9 @@ def _near(catalog: Catalog) -> str:
 
 
 def chat_so_far(history: Sequence[Turn]) -> str:
-    """These turns are what fits of a chat. They stand first, so that the next follow-up shares them.
+    """Render those turns of a chat that fit. They stand first in the prompt, so that the next follow-up shares them.
 
-    For a question to the web they come without their answers, which are not shown then.
+    For a question to the web the turns come without their answers, which are not shown then.
     """
     lines = [
         f"Q: {shorten(turn.question, 400)}" + (f"\nA: {shorten(turn.answer, 400)}" if turn.answer else "")

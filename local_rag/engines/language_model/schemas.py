@@ -1,8 +1,8 @@
-"""The replies in JSON: the tutorials' schemas and field names, short keys on the wire, strict validation.
+"""Define the replies in JSON: the tutorials' schemas and field names, short keys on the wire, strict validation.
 
 A generated token costs the most, so keys are single letters, verdicts are enums, and a verdict for each of several
-things is one string of so many words: each word is one token, where an array puts three marks between two of them.
-RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of the LangGraph tutorials.
+things is one word of a single string: each word is one token, where an array needs three further characters between two
+of them. RouteQuery, GradeDocuments, GradeHallucinations and GradeAnswer are the names of the LangGraph tutorials.
 """
 
 from __future__ import annotations
@@ -17,69 +17,69 @@ YesNo = Literal["yes", "no"]
 Supported = Literal["fully", "partially", "no"]
 
 REASON, REASON_TOKENS = 160, 96
-"""Characters that the grammar allows a reason, and the tokens that they are given; English takes about 40."""
+"""The characters that the grammar allows a reason, and its tokens; English takes about 40."""
 
 
 R = TypeVar("R", bound="Reply")
 
 
 class Reply(BaseModel):
-    """A reply of a grader or of the router. Nothing else may stand in it."""
+    """Hold a reply of a grader or of the router; further fields are forbidden."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     tokens: ClassVar[int] = 8
-    """What the values of the longest reply take, see `most_tokens`."""
+    """The tokens of the values of the longest reply, see `most_tokens`."""
     explained: ClassVar[bool] = True
-    """Whether a task that explains asks a reason for it."""
+    """Whether a task that explains asks a reason for this reply."""
     reasons: ClassVar[int] = 0
-    """How many reasons stand behind the verdicts."""
+    """The number of reasons behind the verdicts."""
 
 
 class GradeDocuments(Reply):
-    """Is each retrieved document relevant to the question, in their order? See `of_length`."""
+    """Hold whether each retrieved document is relevant to the question, in their order; see `of_length`."""
 
     binary_scores: list[YesNo] = Field(alias="r")
 
 
 class GradeHallucinations(Reply):
-    """Is every sentence of a generation grounded? ISSUP of Self-RAG (arXiv 2310.11511, table 1); see `of_length`."""
+    """Hold whether each sentence is supported: ISSUP of Self-RAG (arXiv 2310.11511, table 1); see `of_length`."""
 
     support: list[Supported] = Field(alias="s")
 
 
 class GradeAnswer(Reply):
-    """Does the generation answer the question? ISUSE of Self-RAG (table 1)."""
+    """Hold how well the generation answers the question: ISUSE of Self-RAG (table 1)."""
 
     usefulness: int = Field(alias="u", ge=1, le=5)
 
 
 class GradeGeneration(GradeHallucinations):
-    """Both checks at once; see `of_length`."""
+    """Hold both checks at once; see `of_length`."""
 
     usefulness: int = Field(alias="u", ge=1, le=5)
 
 
 class RouteQuery(Reply):
-    """Where to look (`datasource`) and in how many steps (`complexity`), of these what there is a choice of.
+    """Hold where to search (`datasource`) and in how many steps (`complexity`), each only if there is a choice.
 
     See `route_among`.
     """
 
 
 class GradeNeed(Reply):
-    """Does a question need the files? Retrieve of Self-RAG (table 1)."""
+    """Hold whether a question needs the files: Retrieve of Self-RAG (table 1)."""
 
     needed: YesNo = Field(alias="n")
 
 
 class GradeNext(Reply):
-    """What does an answer need after what is written of it? Retrieve of Self-RAG (table 1) with its three values."""
+    """Hold the next need of a begun answer: Retrieve of Self-RAG (table 1) with its three values."""
 
     needed: Literal["yes", "no", "continue"] = Field(alias="n")
 
 
 class ReasonStep(Reply):
-    """The next sentence of a chain of reasoning, and whether the answer is there (IRCoT, arXiv 2212.10509)."""
+    """Hold the next sentence of a chain of reasoning, and whether it holds the answer (IRCoT, arXiv 2212.10509)."""
 
     tokens, explained = 112, False
     sentence: str = Field(alias="t", json_schema_extra={"maxLength": 300})
@@ -87,14 +87,14 @@ class ReasonStep(Reply):
 
 
 class JudgeAnswer(Reply):
-    """Does an answer say what a reference answer says? Only evaluation asks this."""
+    """Hold whether an answer says the same as a reference answer; only evaluation asks this."""
 
     explained = False
     verdict: Literal["right", "wrong"] = Field(alias="j")
 
 
 class ProposeQuestion(Reply):
-    """A question that a passage answers, and the words of the passage that do; only `eval make` asks this."""
+    """Hold a question that a passage answers, and the answering words of the passage; only `eval make` asks this."""
 
     tokens, explained = 240, False
     question: str = Field(alias="q")
@@ -102,7 +102,7 @@ class ProposeQuestion(Reply):
 
 
 class ProposeMissing(Reply):
-    """A question that a passage raises and does not answer; only `eval make` asks this."""
+    """Hold a question that a passage raises and does not answer; only `eval make` asks this."""
 
     tokens, explained = 120, False
     question: str = Field(alias="q")
@@ -110,7 +110,7 @@ class ProposeMissing(Reply):
 
 @cache
 def of_length(schema: type[R], count: int) -> type[R]:
-    """The schema with exactly so many entries in its list of words, its first field.
+    """Return the schema with exactly so many entries in its list of words, its first field.
 
     On the wire the list is one string of so many words with a blank between two.
     """
@@ -137,9 +137,9 @@ def _split(value: object) -> list[str]:
 
 @cache
 def route_among(sources: tuple[str, ...], multi: bool = False) -> type[RouteQuery]:
-    """The schema that offers these sources and no other, and the number of steps where `multi` is on offer.
+    """Return the schema that offers these sources and no other, and the number of steps if `multi` is set.
 
-    Where there is one source alone, it is not asked for.
+    A single source is not asked for.
     """
     fields: Any = {}
     if len(sources) > 1:
@@ -152,9 +152,9 @@ def route_among(sources: tuple[str, ...], multi: bool = False) -> type[RouteQuer
 
 @cache
 def with_reasons(schema: type[R], count: int = 0) -> type[R]:
-    """The schema with a reason behind the verdict, or with so many of them.
+    """Return the schema with a reason after the verdict, or with so many of them.
 
-    The server keeps to the length of a reason; a longer one is no cause to lose the verdict.
+    The server enforces the length of a reason; a longer one must not cost the verdict.
     """
     reason = Annotated[str, Field(json_schema_extra={"maxLength": REASON})]
     kind: Any = Annotated[list[reason], Field(min_length=count, max_length=count)] if count else reason
@@ -162,7 +162,7 @@ def with_reasons(schema: type[R], count: int = 0) -> type[R]:
 
 
 class _Untitled(GenerateJsonSchema):
-    """A grammar for the server needs no titles."""
+    """Leave the titles out of a schema, because a grammar needs none."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -170,11 +170,11 @@ class _Untitled(GenerateJsonSchema):
 
 @lru_cache(maxsize=256)
 def wire(schema: type[Reply]) -> dict[str, Any]:
-    """The JSON schema as it is sent in `format`."""
+    """Return the JSON schema as it is sent in `format`."""
     whole = schema.model_json_schema(by_alias=True, schema_generator=_Untitled)
     return {key: value for key, value in whole.items() if key not in ("title", "description")}
 
 
 def most_tokens(schema: type[Reply]) -> int:
-    """A cap on the reply: twice what the longest one takes, because the grammar allows white space (26 tokens seen)."""
+    """Return the cap on a reply: above the longest one, because the grammar allows white space (26 tokens seen)."""
     return 48 + schema.tokens + REASON_TOKENS * schema.reasons

@@ -1,4 +1,4 @@
-"""What a language model is asked about a table: which rows and columns a question means. Code computes the answer."""
+"""Ask a language model which rows and columns of a table a question means; code computes the answer."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ Question: What do all parcels weigh together?
 
 
 class QueryTable(Reply):
-    """A table query; see `of_columns`."""
+    """Hold a table query; see `of_columns`."""
 
     tokens, explained = 240, False
 
 
 @lru_cache(maxsize=64)
 def of_columns(columns: tuple[str, ...]) -> type[QueryTable]:
-    """The schema of a query of a table with these columns and no other."""
+    """Return the schema of a query of a table with these columns and no other."""
     one: Any = Literal[columns]
     none: Any = Literal[("", *columns)]
     where: Any = {
@@ -67,7 +67,9 @@ def of_columns(columns: tuple[str, ...]) -> type[QueryTable]:
 
 
 def asked_query(task: Task, question: str, table: Table, name: str) -> tuple[TableQuery | None, Usage]:
-    """The query that a question means, as the model reads it: it fits the table and the question, or there is none."""
+    """Return the query that a question means by the model's reading, and the cost; None if it does not fit the table
+    and the question.
+    """
     messages = task.prompts.chat(task.prompts.texts.filled("table_query"), question, before=_shown(table, name))
     schema = of_columns(tuple(column.name for column in table.columns))
     verdict = task.verdict(
@@ -87,7 +89,9 @@ def _query(reply: Any) -> TableQuery:
 
 
 def _shown(table: Table, name: str) -> str:
-    """The examples, which are read once, and the table: its columns with their commonest values or their range."""
+    """Return the examples, which stand first so that a server reads them once, and the table: its columns with their
+    commonest values or their range.
+    """
     lines = [EXAMPLES, "", f"Table {name}, {table.rows:,} rows. Columns:"]
     for place, column in enumerate(table.columns):
         values = table.texts(place, VALUES) if column.kind == "text" else table.range(place)

@@ -1,4 +1,4 @@
-"""One task of the engine: the calls that it takes, replies that cannot be used, and what all of it cost."""
+"""Do one task of the engine: make its calls, handle unusable replies, and add up the cost."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from local_rag.text.fences import fenced
 from local_rag.text.words import query_key
 
 ANSWER_TOKENS = 512
-"""The most that an answer may take; three sentences take about 100."""
+"""The most tokens of an answer; three sentences take about 100."""
 LINE_TOKENS = 96
-"""The most that a query or a question may take."""
+"""The most tokens of a query or a question."""
 TRIES = 2
-"""How often a line is asked for."""
+"""The number of times that a line is asked for."""
 QUOTED = 400
-"""Characters of a reply that cannot be used which the retry is shown."""
+"""The most characters of an unusable reply that the retry is shown."""
 LONGEST_REASON = 200
-"""Characters of a reason that are kept; the grammar allows 160, and not every server has one."""
+"""The most characters of a reason that are kept; the grammar allows 160, and not every server has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Generic[R]):
-    """`reply` is None where no reply could be used; `error` says why, of the last one.
+    """Hold a parsed reply, None if no reply could be used; `error` is the error of the last one.
 
     `kept` are the positions of the passages that the model was shown.
     """
@@ -50,20 +50,20 @@ class Verdict(Generic[R]):
 
     @property
     def why(self) -> str:
-        """What was wrong with the reply, else the reason that the model gave, if it was asked for one."""
+        """The error of the reply, else the reason that the model gave, if it was asked for one."""
         return self.error or self.reason()
 
     def reason(self, number: int = 0) -> str:
-        """The reason given for the verdict, or for one of them."""
+        """Return the reason given for the verdict, or for one of several."""
         given = getattr(self.reply, "why", "")
         return shorten(given[number] if isinstance(given, list) else given, LONGEST_REASON)
 
 
 class Task:
-    """The calls of one task, in turn, with their costs.
+    """Make the calls of one task, in turn, with their costs.
 
-    Of each call `role` says which model is asked, and `name` is the prompt text that it is made of, or several joined
-    by "+". `order` lists the positions of what its prompt may do without, the most wanted first.
+    In each call `role` names the model, and `name` the prompt text, or several joined by "+". `order` lists the
+    positions of the passages that its prompt may leave out, the most wanted first.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Task:
         self._unparsed = 0
 
     def usage(self) -> Usage:
-        """What it has cost so far."""
+        """Return the cost so far."""
         return Usage(
             calls=len(self._log),
             prompt_tokens=sum(call.prompt_tokens for call in self._log),
@@ -91,7 +91,7 @@ class Task:
         )
 
     def note(self, note: str) -> None:
-        """What a person should know."""
+        """Add a note for the person who asked."""
         self._notes.append(note)
 
     def verdict(
@@ -106,9 +106,9 @@ class Task:
         needed: int = 1,
         check: Callable[[R], None] = lambda reply: None,
     ) -> Verdict[R]:
-        """One verdict, or one for `each` passage; what `check` raises ValueError for is no verdict.
+        """Return one verdict, or one for `each` passage; a reply for which `check` raises ValueError is unusable.
 
-        Raises DoesNotFit where not even the first `needed` passages fit.
+        Raises DoesNotFit if not even the first `needed` passages fit.
         """
         explain = self._explain and schema.explained
 
@@ -136,10 +136,10 @@ class Task:
     def text(
         self, name: str, prompt: Prompt, order: Sequence[int], counting: int, variant: int
     ) -> Iterator[str | None]:
-        """An answer as it is written, with as many of the passages as fit; None where it begins anew.
+        """Yield an answer as it is written, with as many of the passages as fit; yield None if it begins again.
 
-        The first `counting` of `order` are those that a person misses. A reply that broke off is asked for once more,
-        warmer: at temperature 0 it would break off again.
+        The first `counting` of `order` are those whose loss is reported. A reply that broke off is asked for once more,
+        at a higher temperature: at 0 it would break off again.
         """
         fitted = FittedPrompt(prompt, order, self._setups["generator"], lambda _: ANSWER_TOKENS)
         retry = wrote = False
@@ -164,7 +164,7 @@ class Task:
                 yield None
 
     def line(self, name: str, prompt: Prompt, order: Sequence[int], tried: set[str]) -> Rewrite:
-        """One line of text whose `query_key` is not among those tried, empty where the model has none."""
+        """Return one line of text whose `query_key` is not among those tried; empty if the model has none."""
         fitted = FittedPrompt(prompt, order, self._setups["rewriter"], lambda _: LINE_TOKENS)
         for variant in range(TRIES):
             try:
@@ -181,12 +181,12 @@ class Task:
         return first_line(self._calls.ask(request, self._log).text)
 
     def _request(self, role: Role, name: str, messages: Sequence[Message], cap: int, **others: Any) -> ChatRequest:
-        """A prompt with the digest of the texts that it was made of."""
+        """Return a request with the digest of the texts that its prompt was made of."""
         digest = self.prompts.texts.digest(name.split("+"))
         return ChatRequest(name, self._setups[role], messages, cap, prompt=digest, **others)
 
     def _strict(self, request: ChatRequest, schema: type[R], check: Callable[[R], None]) -> tuple[R | None, str]:
-        """Ask, parse strictly, ask once more with the error quoted: the parsed reply, and what was wrong."""
+        """Ask, parse strictly, and ask once more with the error quoted; return the parsed reply and the error."""
         wrong = ""
         for retry in (False, True):
             try:
@@ -219,7 +219,7 @@ class Task:
 
 
 def parsed_reply(reply: Reply, schema: type[R]) -> tuple[R | None, str]:
-    """The reply in the form of its schema, else what is wrong with it."""
+    """Return the reply parsed by its schema, else the error."""
     if reply.cut:
         return None, f"it was cut off after {plural(reply.tokens, 'token')}"
     try:
@@ -237,7 +237,7 @@ _PAIRS = {'"': '"', "'": "'", "`": "`", "“": "”", "*": "*"}
 
 
 def first_line(reply: str) -> str:
-    """The line that is meant: not the preamble before it, nor the marks and labels around it."""
+    """Return the relevant line of a reply, without a preamble before it and the marks and labels around it."""
     lines = [line.strip() for line in reply.splitlines() if line.strip() and not line.strip().startswith("```")]
     if len(lines) > 1 and lines[0].endswith(":"):
         del lines[0]

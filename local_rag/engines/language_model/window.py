@@ -1,4 +1,4 @@
-"""Tokens before there is a tokenizer: estimates, what fits into a window, and signs that a prompt was cut."""
+"""Estimate tokens without a tokenizer, fit prompts into a window, and recognise a prompt that was cut."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from local_rag.core.errors import EngineError
 from local_rag.text.display import plural
 
 ASCII_PER_TOKEN = 3.6
-"""Characters per token of plain English, on the careful side: vocabularies of today's models reach 4.2 to 4.7."""
+"""Characters per token of plain English, a cautious value: vocabularies of today's models reach 4.2 to 4.7."""
 BYTES_PER_TOKEN = 3.0
 """UTF-8 bytes per token of everything else: one Chinese character, one and a half Cyrillic letters."""
 PER_MESSAGE = 8
-"""Tokens that a chat template puts around a message."""
+"""The tokens that a chat template adds around a message."""
 FEWEST = 8.0
-"""Characters per token that no natural text exceeds; a prompt counted shorter than that was cut.
+"""The characters per token that no natural text exceeds; a prompt with a lower count of tokens was cut.
 
-Characters, not bytes: a vocabulary that knows a script of three bytes a letter has tokens for its words too. A run of
-one mark or of spaces counts as one character, because a line of dots is a token or two.
+These are characters, not bytes: a vocabulary that knows a script of three bytes per letter has tokens for its words
+too. A run of one mark or of spaces counts as one character, because a line of dots is a token or two.
 """
 _RUN = re.compile(r"([\W_])\1{3,}")
 
@@ -30,14 +30,15 @@ T = TypeVar("T")
 Message = tuple[str, str]
 """(role, content)"""
 Prompt = Callable[[Sequence[int]], Sequence[Message]]
-"""A prompt with the passages of these numbers, from 0."""
+"""A function that makes a prompt with the passages of these numbers, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSetup:
-    """A model and its options, the same in every call: another `num_ctx` would load it again. Windows are in tokens.
+    """Hold a model and its options, the same in every call: another `num_ctx` would load it again. Windows are in
+    tokens.
 
-    `think` is what is sent, and `thoughts` how many tokens a reply may spend on it before it answers.
+    `think` is the option as it is sent, and `thoughts` the most tokens of thoughts before the answer.
     """
 
     model: str
@@ -50,7 +51,7 @@ class ModelSetup:
 
 
 class PromptTooLong(Exception):
-    """A prompt does not fit: its tokens and the window as the server counts them, None where it does not say."""
+    """Report that a prompt does not fit, with its tokens and the window as the server counts them, None if unknown."""
 
     def __init__(self, prompt: int | None = None, window: int | None = None) -> None:
         super().__init__(prompt, window)
@@ -59,25 +60,25 @@ class PromptTooLong(Exception):
 
 
 class DoesNotFit(EngineError):
-    """Not even what a prompt must show fits the window."""
+    """Report that not even the necessary part of a prompt fits the window."""
 
 
 def estimate(messages: Sequence[Message]) -> int:
-    """Tokens of a prompt, rather too many than too few."""
+    """Estimate the tokens of a prompt, rather too many than too few."""
     return sum(PER_MESSAGE + _tokens(content) for _, content in messages)
 
 
 def _tokens(text: str) -> int:
-    """Digits count one each, as in the vocabularies of Qwen and Gemma: a table of numbers is long."""
+    """Estimate the tokens of a text. Each digit counts as one, as in the vocabularies of Qwen and Gemma."""
     plain, digits = len(text.encode("ascii", "ignore")), sum(map(text.count, "0123456789"))
     return round(digits + (plain - digits) / ASCII_PER_TOKEN + (len(text.encode()) - plain) / BYTES_PER_TOKEN)
 
 
 class FittedPrompt:
-    """A prompt with as many of its passages as fit beside the reply; `kept` are their numbers, from 0, in order.
+    """Fit as many passages into a prompt as possible beside the reply; `kept` are their numbers, from 0, in order.
 
-    `order` names all of them, the most wanted first, so the last is given up first. `cap` says how many tokens the
-    reply about so many passages may have. Raises DoesNotFit where not even the first `needed` passages fit.
+    `order` names all of them, the most wanted first, so the last is left out first. `cap` returns the most tokens of
+    the reply about so many passages. Raises DoesNotFit if not even the first `needed` passages fit.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class FittedPrompt:
 
     @property
     def note(self) -> str:
-        """What a person should know of it, empty if nothing was given up."""
+        """A note on the passages that were left out; empty if there are none."""
         gone = len(self._order) - self._count
         if not gone:
             return ""
@@ -107,7 +108,7 @@ class FittedPrompt:
         return f"{who}: the window of {self._setup.model} is {self._setup.num_ctx:,} tokens"
 
     def sent(self, send: Callable[[Sequence[Message]], T]) -> T:
-        """What `send` makes of the prompt, with fewer passages each time that it raises PromptTooLong."""
+        """Return the result of `send` for the prompt, with fewer passages each time that it raises PromptTooLong."""
         while True:
             try:
                 return send(self.messages)
@@ -115,7 +116,7 @@ class FittedPrompt:
                 self.shrink(size)
 
     def shrink(self, size: PromptTooLong) -> None:
-        """Give up at least one passage, by the exact counts where the server told them."""
+        """Leave out at least one passage, by the exact counts if the server told them."""
         tokens = estimate(self.messages)
         if self._count <= self._needed:
             raise self._hopeless(size.prompt or tokens)
@@ -123,9 +124,9 @@ class FittedPrompt:
         self._fit((size.prompt or tokens) / tokens, size.window or self._setup.num_ctx)
 
     def _fit(self, exact: float, window: int) -> int:
-        """Keep as many as fit, and those that are needed: the tokens of the prompt then.
+        """Keep as many passages as fit, and those that are needed; return the tokens of the prompt.
 
-        `exact` is what the server counts for a token of the estimate.
+        `exact` is the server's count per estimated token.
         """
         while (tokens := round(exact * estimate(self.messages))) + self._reply > window and self._count > self._needed:
             self._count -= 1
@@ -145,10 +146,10 @@ class FittedPrompt:
 
 
 def was_cut(messages: Sequence[Message], counted: int | None, window: int) -> bool:
-    """Whether a server has read less than it was given, in silence.
+    """Return whether a server has silently read less than it was given.
 
     Recorded for 2,017 tokens in a window of 512: v0.33 read 258, half of it; v0.24 read 512, all of it. Some servers
-    leave the count out: then nothing is known.
+    omit the count, and then nothing is known.
     """
     if not counted:
         return False
@@ -160,7 +161,7 @@ _WORDINGS = ("exceeds the available context size", "input length exceeds the con
 
 
 def too_long(status: int, message: str) -> PromptTooLong | None:
-    """Read the three wordings of a 400 (v0.33, v0.24, and v0.33 where only `shift` was refused)."""
+    """Recognise the three wordings of a 400 (v0.33, v0.24, and v0.33 if only `shift` was refused)."""
     if status != 400 or not any(wording in message for wording in _WORDINGS):
         return None
     try:

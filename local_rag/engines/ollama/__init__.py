@@ -1,1 +1,1 @@
-"""The engine on local Ollama models, over one guarded connection."""
+"""Run the engine on local Ollama models, over one guarded connection."""

@@ -1,4 +1,4 @@
-"""The calls to one Ollama server by langchain-ollama, and what its replies and errors mean."""
+"""Call one Ollama server with langchain-ollama, and interpret its replies and errors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ ABORT_SECONDS = 1.0
 """Seconds that an aborted call may take to end; milliseconds are usual."""
 
 READING = 5.0
-"""Tokens per second that the slowest machine reads of a prompt.
+"""Tokens of a prompt per second that the slowest machine reads.
 
-360 a second were measured for 240 million parameters on two cores; that makes about 10 for 8 billion.
+360 per second were measured for 240 million parameters on two cores, which makes about 10 for 8 billion.
 """
 
 SEED = 42
 
 
 class OllamaCalls(ChatCalls):
-    """All calls to one server."""
+    """Make all calls to one server."""
 
     def __init__(self, server: OllamaApi, settings: Ollama) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class OllamaCalls(ChatCalls):
         self._clients: dict[tuple[ModelSetup, int, int], ChatOllama] = {}
 
     def close(self) -> None:
-        """Abort every call, also those that wait for their turn; there are no further ones."""
+        """Abort every call, also those that wait for their turn; no further call begins."""
         super().close()
         # A socket that is closed while its thread still reads leaves that thread on a number that others get anew.
         if self._turn.acquire(timeout=ABORT_SECONDS):
@@ -53,7 +53,7 @@ class OllamaCalls(ChatCalls):
             self.server.close()
 
     def preload(self, setup: ModelSetup) -> None:
-        """Load a model in the background, in the options of the calls that follow. Whatever goes wrong shows there."""
+        """Load a model in the background, with the options of the later calls, which report any failure."""
         if not self.loads_ahead:
             self.loads_ahead = True
             threading.Thread(target=self._preload, args=(setup,), name="local-rag-preload", daemon=True).start()
@@ -77,7 +77,9 @@ class OllamaCalls(ChatCalls):
         yield from self.client(request).stream(list(request.messages), config, format=request.schema)
 
     def client(self, request: ChatRequest) -> ChatOllama:
-        """The client for these options, built once: `bind(options=…)` would replace all of them, `num_ctx` too."""
+        """Return the client for these options, built once: `bind(options=…)` would replace all options,
+        `num_ctx` too.
+        """
         key = (request.setup, request.cap, request.variant)
         if key not in self._clients:
             ollama()

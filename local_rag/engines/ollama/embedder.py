@@ -1,4 +1,4 @@
-"""Text -> unit vectors with an embedding model of an Ollama server, over the guarded connection."""
+"""Embed texts as unit vectors with an embedding model of an Ollama server, over the guarded connection."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
 
 WINDOW = 2_048
-"""Tokens of a text at most. A server reads no more of bge-m3 whatever its options say (Ollama issue 14259), and a
+"""The most tokens of a text. A server reads no more of bge-m3 whatever its options say (Ollama issue 14259), and a
 larger window costs memory.
 """
 
 _SPECIAL = 2
-"""Tokens that a model puts around a text."""
+"""The tokens that a model adds around a text."""
 
 _BATCH = 16
-"""Texts in a call: a stop is heard between two, and within one it ends the connection."""
+"""The texts in a call: a stop is checked between two calls, and ends the connection within one."""
 
 _POLL = 0.1
 
 _TOKEN = re.compile(r"\d|[A-Za-z\u00c0-\u024f]{1,4}|[^\W\d_]{1,2}|\S")
-"""About a token, rather too short, as a server does not say where they end: vocabularies of many languages cut words
-into parts of four letters and more.
+"""Roughly a token, rather too short, because a server does not return token positions: vocabularies of many languages
+cut words into parts of four letters and more.
 """
 
 
 class OllamaEmbedder:
-    """An embedding model of Ollama. Making one asks nothing; what is known of the model is asked once.
+    """Embed with a model of Ollama. The constructor asks nothing; the facts about the model are asked for once.
 
-    The vectors follow the digest of the model: one that was pulled anew under its name is another embedder. Each method
-    raises ServerDown, ModelMissing, NotLocal or EngineError.
+    The vectors depend on the digest of the model: after a pull of another version under its name it is another
+    embedder. Each method raises ServerDown, ModelMissing, NotLocal or EngineError.
     """
 
     def __init__(self, server: OllamaApi, spec: OllamaEmbedderSpec, settings: Ollama) -> None:
@@ -63,7 +63,7 @@ class OllamaEmbedder:
 
     @cached_property
     def _known(self) -> tuple[ModelInfo, str]:
-        """What the server says of the model, and its digest."""
+        """The server's information about the model, and its digest."""
         model, allowed = self.spec.name, self._settings.allow_cloud
         check_name(model, allowed)
         try:
@@ -79,7 +79,7 @@ class OllamaEmbedder:
 
     @cached_property
     def dimension(self) -> int:
-        """What models.yaml says, else the length of a vector."""
+        """The dimension in models.yaml, else the length of a vector."""
         return self.spec.dimension or len(self._asked(["a"])[0])
 
     @cached_property
@@ -89,7 +89,7 @@ class OllamaEmbedder:
 
     @cached_property
     def window(self) -> int:
-        """The longest text in tokens, after the special tokens and the prefix have had their place."""
+        """The most tokens of a text, without the special tokens and the prefix."""
         return self._num_ctx - _SPECIAL - len(self.token_ends(self.spec.document_prefix))
 
     @cached_property
@@ -101,7 +101,7 @@ class OllamaEmbedder:
 
     @property
     def ready(self) -> bool:
-        """Whether it has embedded something."""
+        """Whether the model has embedded a text already."""
         return self._loaded
 
     @property
@@ -112,7 +112,7 @@ class OllamaEmbedder:
         return self.spec.reads(language)
 
     def load(self) -> None:
-        """Let the server load the model."""
+        """Make the server load the model."""
         self._asked(["a"])
 
     def verify(self) -> str:
@@ -120,16 +120,16 @@ class OllamaEmbedder:
         return f"installed, digest {digest[:12]}"
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows. Raises Stopped, too."""
+        """Return the unit vectors of documents: (n, d), float32. Raises Stopped, too."""
         return self._embed([self.spec.document_prefix + text for text in texts])
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """(n, d) float32, unit rows."""
+        """Return the unit vectors of queries: (n, d), float32."""
         prefix = self.spec.query_prefix
         return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
-        """Where each token may end; see `_TOKEN`."""
+        """Return the estimated end of each token; see `_TOKEN`."""
         return array("q", (match.end() for match in _TOKEN.finditer(text)))
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
@@ -141,7 +141,9 @@ class OllamaEmbedder:
         return rows
 
     def _rows(self, texts: Sequence[str]) -> Vectors:
-        """Unit rows. A text that is too long has the mean of its halves, so that nothing of it is cut off."""
+        """Embed texts as unit rows. A text that is too long gets the mean of its halves, so that none of
+        it is cut off.
+        """
         import numpy as np
 
         try:
@@ -165,7 +167,7 @@ class OllamaEmbedder:
         return unit_rows(rows)
 
     def _asked(self, texts: Sequence[str]) -> list[list[float]]:
-        """The vectors as they come; a stop ends the connection."""
+        """Return the vectors as the server sends them; a stop ends the connection."""
         cancel.check()
         num_ctx, stop, done, connection = self._num_ctx, cancel.current(), threading.Event(), Connection()
 

@@ -1,4 +1,4 @@
-"""OllamaEngine: a language model on this machine, over one guarded connection."""
+"""Answer with language models of Ollama on this machine, over one guarded connection: OllamaEngine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
 HARMONY = ("gptoss", "gpt-oss")
-"""Families that cannot be told not to think: with `think: false` their JSON is generated and then lost."""
+"""Families of models that always think: with `think: false` their JSON is generated and then lost."""
 
 
 class OllamaEngine(LanguageModelEngine):
-    """An engine on one Ollama server. Serves several threads; their calls take turns."""
+    """Answer with one Ollama server; several threads may use it, and their calls take turns."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class OllamaEngine(LanguageModelEngine):
         evaluator: Evaluator | None = None,
         assessor: ExtractiveEngine | None = None,
     ) -> None:
-        """Look at the models before any message is sent, and fix how each is used. `num_ctx` is in tokens.
+        """Check the models before any message is sent, and fix the options of each. `num_ctx` is in tokens.
 
-        `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, ours by default.
-        `evaluator` grades passages with `grading: evaluator`, `assessor` all with `grading: auto`.
-        Raises NotLocal for a model that answers from elsewhere, ModelMissing, ServerDown.
+        `explain` asks the graders and the router for their reasons; `texts` are the prompts in force, by default those
+        of this program. `evaluator` grades passages with `grading: evaluator`, `assessor` grades all with `grading:
+        auto`. Raises NotLocal for a model that answers from another machine, ModelMissing, ServerDown.
         """
         named = {spec.name: spec for spec in specs.values()}
         for name in named:
@@ -73,10 +73,10 @@ class OllamaEngine(LanguageModelEngine):
 
     @property
     def fingerprint(self) -> str:
-        """The models with the beginning of their digests, which prompts they are told, how they are asked, and the
+        """The models with the beginning of their digests, the version of their prompts, the way of grading, and the
         evaluator.
 
-        While the server does not tell the digests they are `?`.
+        A digest is `?` while the server does not tell it.
         """
         with suppress(LocalRagError):
             self._digests = self._digests or self.digests()
@@ -86,7 +86,9 @@ class OllamaEngine(LanguageModelEngine):
         return f"ollama {self.prompts.version}; {listed}; {self.how_graded}"
 
     def digests(self) -> dict[str, str]:
-        """What tells the weights of each model apart, as the server says it: a name may mean others after a pull."""
+        """Return the server's digest of each model, which identifies its weights: a pull may change them under one
+        name.
+        """
         there = self.server.installed()
         return {
             setup.model: next((known.digest for known in there if same_model(known.name, setup.model)), "")
@@ -94,12 +96,12 @@ class OllamaEngine(LanguageModelEngine):
         }
 
     def prepare(self) -> None:
-        """Load the model that is asked first while other things go on."""
+        """Load the model that is asked first in the background."""
         self._ollama.preload(self.setups["grader"])
 
 
 def model_setup(server: OllamaApi, spec: OllamaModelSpec, num_ctx: int, settings: Ollama) -> ModelSetup:
-    """The options of a model: never a window beyond the trained one, which Ollama would accept without a word."""
+    """Return the options of a model; its window is never beyond the trained one, which Ollama would accept silently."""
     info = server.show(spec.name)
     check_remote(spec.name, info.remote_host, settings.allow_cloud)
     window = spec.num_ctx or num_ctx

@@ -1,4 +1,6 @@
-"""What an Ollama server says about itself and its models; nothing here sends a word of a question or a passage."""
+"""Ask an Ollama server about itself and its models, and let it embed texts; no request here generates text from a
+prompt.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,21 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 PATIENCE = 10.0
-"""Seconds to wait for an answer about models; it takes milliseconds unless the machine is at its limit."""
+"""Seconds to wait for an answer about models; it takes milliseconds unless the machine is overloaded."""
 
 LONGEST_MESSAGE, LONGEST_VERSION = 300, 40
-"""Characters of what a server says that are shown."""
+"""The most characters of a server's message, and of its version, that are shown."""
 
 PULLING = 600.0
-"""Seconds without a word in a pull; checking the sum of a large file is silent."""
+"""Seconds without a message that are allowed in a pull; checking the sum of a large file is silent."""
 
 _QUIET = {"NO_PROXY": "*", "no_proxy": "*", "OLLAMA_HOST": "127.0.0.1"}
-"""`NO_PROXY=*` is httpx's word for "no proxy at all", also none of the system's settings."""
+"""Variables that turn off every proxy for httpx (`NO_PROXY=*`), also that of the system's settings."""
 
 
 @cache
 def ollama() -> ModuleType:
-    """ollama-python. Its import needs help only where a variable of the shell makes it fail."""
+    """Import ollama-python, with other proxy variables if those of the shell make the import fail."""
     try:
         import ollama as library
     except (ImportError, ValueError):
@@ -45,15 +47,15 @@ def ollama() -> ModuleType:
 
 
 class _Reply(BaseModel):
-    """What a server says of something, read where it stands in the reply."""
+    """Read the relevant fields of a server's reply."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Installed(_Reply):
-    """A model that the server has. `remote_host` is set for one that answers from another machine; bytes in `size`.
+    """Hold a model that the server has. `remote_host` is set if it answers from another machine; `size` is in bytes.
 
-    `digest` is that of its manifest: another one means other weights or another template under the same name.
+    `digest` is that of its manifest: another digest means other weights or another template under the same name.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Installed(_Reply):
 
 
 class Loaded(_Reply):
-    """A model in memory, with its window in tokens; bytes in `size`, of these `on_gpu`."""
+    """Hold a model in memory, with its window in tokens; `size` and its part `on_gpu` are in bytes."""
 
     name: str
     size: int = 0
@@ -74,7 +76,9 @@ class Loaded(_Reply):
 
 
 class ModelInfo(_Reply):
-    """What a model's file says: what it can do, where it runs, and in `model_info` the window it was trained with."""
+    """Hold the information of a model's file: its capabilities, its host, and in `model_info` the window it was trained
+    with.
+    """
 
     capabilities: tuple[str, ...] = ()
     family: str = Field("", validation_alias=AliasPath("details", "family"))
@@ -83,13 +87,13 @@ class ModelInfo(_Reply):
 
     @property
     def window(self) -> int | None:
-        """In tokens."""
+        """The window in tokens, or None."""
         window = self.model_info.get(f"{self.model_info.get('general.architecture')}.context_length")
         return window if isinstance(window, int) and window > 0 else None
 
 
 class Cloud(_Reply):
-    """Whether the server itself is kept from calling its maker. None where it does not say (before v0.24)."""
+    """Hold whether the server itself is prevented from calling its maker; None if it does not tell (before v0.24)."""
 
     disabled: bool | None = Field(None, validation_alias=AliasPath("cloud", "disabled"))
     source: str = Field("", validation_alias=AliasPath("cloud", "source"))
@@ -115,7 +119,9 @@ T = TypeVar("T", bound=_Reply)
 
 
 class OllamaApi:
-    """The API of one Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to type."""
+    """Call the API of one Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to
+    type.
+    """
 
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         self.address: Address = address(host)
@@ -136,7 +142,7 @@ class OllamaApi:
         return shorten(printable(self._asked("GET", "/api/version", _Version).version), LONGEST_VERSION)
 
     def cloud(self) -> Cloud:
-        """GET /api/status; both recorded versions have it."""
+        """Ask GET /api/status; both recorded versions have it."""
         try:
             return self._asked("GET", "/api/status", Cloud)
         except EngineError:
@@ -149,25 +155,25 @@ class OllamaApi:
         return self._asked("GET", "/api/ps", _Loaded).models
 
     def show(self, model: str) -> ModelInfo:
-        """POST /api/show. Raises ModelMissing for a model that the server does not have."""
+        """Ask POST /api/show. Raises ModelMissing for a model that the server does not have."""
         return self._asked("POST", "/api/show", ModelInfo, model, {"model": model})
 
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
-        """Load a model without a prompt (`messages: []`). It must have the options of the chats that follow."""
+        """Load a model without a prompt (`messages: []`), with the options of the later chats."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
         self._asked("POST", "/api/chat", _Reply, model, body, patience)
 
     def embed(
         self, model: str, texts: Sequence[str], num_ctx: int, keep_alive: str | int, patience: float
     ) -> list[list[float]]:
-        """POST /api/embed: the vectors of texts. Raises TextTooLong for one that the model does not read whole."""
+        """Embed texts by POST /api/embed. Raises TextTooLong for a text that the model does not read whole."""
         body = {"model": model, "input": list(texts), "truncate": False, "options": {"num_ctx": num_ctx}}
         return self._asked(
             "POST", "/api/embed", _Embedded, model, body | {"keep_alive": keep_alive}, patience
         ).embeddings
 
     def pull(self, model: str) -> Iterator[tuple[str, int, int]]:
-        """Let the server fetch a model: (what it does, bytes done, bytes in all) as it goes on."""
+        """Make the server fetch a model; yield (the current step, bytes done, bytes in all) as it goes on."""
         client = ollama().Client(
             host=self.address.url,
             transport=self.transport,
@@ -184,7 +190,7 @@ class OllamaApi:
     def _asked(
         self, method: str, path: str, kind: type[T], model: str = "", body: Any = None, patience: float | None = None
     ) -> T:
-        """The reply about a model, read as what it should be."""
+        """Send a request and return the reply parsed as the given kind."""
         patience = patience or self._patience
         with within(patience) as connection:
             try:
@@ -204,18 +210,20 @@ def _timeout(patience: float) -> httpx.Timeout:
 
 
 def is_cloud_name(model: str) -> bool:
-    """Whether a name alone sends the prompt to ollama.com: its tag is `cloud` or ends in `-cloud`, in any case."""
+    """Return whether a name alone sends the prompt to ollama.com: its tag is `cloud` or ends in
+    `-cloud`, in any case.
+    """
     tag = model.rpartition(":")[2].strip().casefold() if ":" in model else ""
     return tag == "cloud" or tag.endswith("-cloud")
 
 
 def check_name(model: str, allowed: Collection[str]) -> None:
-    """Raise NotLocal for a cloud model by its name, unless that name is allowed. Nothing has been asked yet."""
+    """Raise NotLocal for a cloud model by its name, unless that name is allowed; no request is made."""
     check_remote(model, "ollama.com" if is_cloud_name(model) else "", allowed)
 
 
 def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None:
-    """Raise NotLocal for an installed model that answers from elsewhere, unless its name is allowed."""
+    """Raise NotLocal for an installed model that answers from another machine, unless its name is allowed."""
     if remote_host and model not in allowed:
         raise NotLocal(
             f"the model {model} would send your question and passages to {remote_host}, so it was not asked",
@@ -224,7 +232,7 @@ def check_remote(model: str, remote_host: str, allowed: Collection[str]) -> None
 
 
 def same_model(first: str, second: str) -> bool:
-    """Whether two names mean one model: a name without a tag means `:latest`."""
+    """Return whether two names mean one model: a name without a tag means `:latest`."""
     return _tagged(first) == _tagged(second)
 
 
@@ -237,7 +245,7 @@ def _tagged(name: str) -> str:
 
 
 def project_error(error: Exception, where: Address, model: str = "", doing: str = "") -> LocalRagError:
-    """An error of a client library as an error of this project, with what to type."""
+    """Convert an error of a client library to an error of this project, with what to type."""
     if isinstance(error, httpx.HTTPStatusError):
         return _refused(error.response.status_code, _message(error.response), where, model)
     if isinstance(error, ollama().ResponseError):
@@ -255,7 +263,7 @@ def project_error(error: Exception, where: Address, model: str = "", doing: str 
 
 
 class TextTooLong(EngineError):
-    """A text is longer than what an embedding model reads."""
+    """Report a text that is longer than an embedding model reads."""
 
 
 _CAUSES = (
@@ -268,7 +276,7 @@ _CAUSES = (
     (r"memory|cuda|allocat|\boom\b|signal: killed|unable to load|timed out waiting for llama runner",
      "Ollama could not run {model}", "take a smaller one: local-rag models lists them with the memory that they need"),
 )  # fmt: skip
-"""Words of an error (read in Ollama's issue tracker and source), what they mean, and what to do."""
+"""Words of an error (read in Ollama's issue tracker and source), its meaning, and what to do."""
 
 
 def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
@@ -293,7 +301,7 @@ def _message(response: httpx.Response) -> str:
 
 
 def _runner_message(message: str) -> str:
-    """New servers put the runner's own JSON into the string of an error."""
+    """Unwrap the runner's own JSON, which new servers put into the string of an error."""
     try:
         inner = json.loads(message)["error"]
         return one_line(str(inner["message"] if isinstance(inner, dict) else inner))
@@ -302,5 +310,5 @@ def _runner_message(message: str) -> str:
 
 
 def one_line(message: str) -> str:
-    """What a server says went wrong, as a part of a line."""
+    """Shorten a server's error message to a part of a line."""
     return shorten(printable(message), LONGEST_MESSAGE)

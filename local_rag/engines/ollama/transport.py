@@ -1,7 +1,7 @@
-"""The one way to an Ollama server: this machine only, no proxy, no redirect, nothing cut in silence.
+"""Connect to an Ollama server in one way only: on this machine, without proxy and redirects, and without silent cuts.
 
-OLLAMA_HOST, proxy variables and redirects can send a prompt elsewhere through every layer of the client libraries
-(ollama-python honours all three), so the guard sits below them, where bytes leave.
+OLLAMA_HOST, proxy variables and redirects can send a prompt to another machine through every layer of the client
+libraries (ollama-python honours all three), so the guard sits below them, where bytes leave.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from local_rag.core.errors import EngineError, NotLocal
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""
 
-WHOLE = {"truncate": False, "shift": False}
+UNCUT = {"truncate": False, "shift": False}
 """Fields of every chat: reject a prompt that does not fit, and stop at the end of the window.
 
 Neither client library can send them. `shift` must be the same in every call: a changed one loads the model again.
@@ -30,7 +30,9 @@ Neither client library can send them. `shift` must be the same in every call: a 
 
 
 LONGEST_LINE = 32_000_000
-"""Bytes of a line of a reply, or of a reply without lines; the longest real ones describe a model, in under 2 MB."""
+"""The most bytes of a line of a reply, or of a reply without lines; the longest real ones describe a model, in under 2
+MB.
+"""
 
 
 _current: ContextVar[Connection | None] = ContextVar("local_rag_current", default=None)
@@ -38,7 +40,7 @@ _current: ContextVar[Connection | None] = ContextVar("local_rag_current", defaul
 
 @contextmanager
 def over(connection: Connection) -> Iterator[None]:
-    """Requests made inside go over this connection."""
+    """Send the requests made inside over this connection."""
     token = _current.set(connection)
     try:
         yield
@@ -48,9 +50,9 @@ def over(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def within(seconds: float) -> Iterator[Connection]:
-    """Requests made inside are aborted after so long.
+    """Abort the requests made inside after so many seconds.
 
-    The client's own limits hold between two parts of a reply, and a reply may have parts without end.
+    The client's own limits hold between two parts of a reply, and a reply may have any number of parts.
     """
     connection = _current.get() or Connection()
     timer = threading.Timer(seconds, connection.abort)
@@ -64,7 +66,7 @@ def within(seconds: float) -> Iterator[Connection]:
 
 
 class GuardedTransport(httpx.HTTPTransport):
-    """Speaks to one address and to nothing else. A connection per request, so that each can be aborted."""
+    """Send requests to one address only, each over a connection of its own, so that each can be aborted."""
 
     def __init__(self, where: Address, allowed: Collection[str] = (), variable: str = OLLAMA_HOSTS) -> None:
         check_local(where, allowed, variable)
@@ -74,7 +76,7 @@ class GuardedTransport(httpx.HTTPTransport):
         self._where = where
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it, whole and only there. Raises NotLocal for another address and for a redirect."""
+        """Send a request completely and only to the address. Raises NotLocal for another address and for a redirect."""
         url = request.url
         port = url.port or {"http": 80, "https": 443}.get(url.scheme)
         if Address(url.scheme, url.host, port or 0) != self._where:
@@ -111,7 +113,7 @@ class GuardedTransport(httpx.HTTPTransport):
 
 
 class _Lines(httpx.SyncByteStream):
-    """A body whose lines have an end: what reads it keeps a line in memory until it is whole."""
+    """Limit the length of the lines of a body, because its reader keeps a line in memory until it is complete."""
 
     def __init__(self, body: httpx.SyncByteStream, where: Address) -> None:
         self._body, self._where = body, where
@@ -131,7 +133,7 @@ class _Lines(httpx.SyncByteStream):
 
 
 class NoTransport(httpx.AsyncBaseTransport):
-    """For the asynchronous client that langchain-ollama makes as well and nobody uses."""
+    """Refuse the requests of the asynchronous client, which langchain-ollama also creates and nothing uses."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         raise NotLocal("local-rag has no asynchronous connection to Ollama")
@@ -150,9 +152,9 @@ def _to(request: httpx.Request, host: str) -> httpx.Request:
 
 
 def _whole(request: httpx.Request) -> httpx.Request:
-    """The request with `WHOLE` in its body, if it is a chat."""
+    """Return the request with `UNCUT` in its body, if it is a chat."""
     if request.method != "POST" or request.url.path != "/api/chat":
         return request
-    body = json.dumps(json.loads(request.read()) | WHOLE, ensure_ascii=False).encode()
+    body = json.dumps(json.loads(request.read()) | UNCUT, ensure_ascii=False).encode()
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)

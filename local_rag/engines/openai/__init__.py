@@ -1,1 +1,1 @@
-"""The engine on a local server that speaks OpenAI's API: llama.cpp, LM Studio, Jan, vLLM."""
+"""Run the engine on a local server that speaks OpenAI's API: llama.cpp, LM Studio, Jan, vLLM."""

@@ -1,4 +1,4 @@
-"""The calls to one server that speaks OpenAI's API, and what its replies and errors mean."""
+"""Call one server that speaks OpenAI's API, and interpret its replies and errors."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
 FORMS = ("json_schema", "json_object", "")
-"""How a reply in JSON is asked for, the strictest first; "": by the prompt alone."""
+"""The ways to ask for a reply in JSON, the strictest first; "" asks by the prompt alone."""
 
 _NOT_THAT_FORM = re.compile(r"response_format|json_schema|json_object|grammar|schema", re.IGNORECASE)
 _TOO_LONG = re.compile(r"context (?:length|size|window)|context overflow|exceed_context_size", re.IGNORECASE)
-"""Words of errors: llama.cpp, vLLM and LM Studio say them so."""
+"""Words of the errors of llama.cpp, vLLM and LM Studio."""
 
 
 class OpenAICalls(ChatCalls):
-    """All calls to one server."""
+    """Make all calls to one server."""
 
     at_silence = "look whether the server still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time"
 
@@ -41,10 +41,10 @@ class OpenAICalls(ChatCalls):
         self.server, self.patience, self._load = server, settings.idle_seconds, settings.load_seconds
         self._model = _ServedChat(server=server)
         self._form = 0
-        """Which of `FORMS` the server knows, as far as it has been asked."""
+        """The index of the strictest of `FORMS` that the server has not refused."""
 
     def close(self) -> None:
-        """Abort every call, also those that wait for their turn; there are no further ones."""
+        """Abort every call, also those that wait for their turn; no further call begins."""
         super().close()
         if self._turn.acquire(timeout=ABORT_SECONDS):
             self._turn.release()
@@ -101,7 +101,7 @@ class OpenAICalls(ChatCalls):
 
 
 def _asking(form: str, request: ChatRequest) -> dict[str, Any]:
-    """The part of a request that says in which form the reply is to come."""
+    """Return the part of a request that asks for the form of the reply."""
     if form == "json_schema":
         described = {"name": request.role.replace("+", "_"), "strict": True, "schema": request.schema}
         return {"response_format": {"type": form, form: described}}
@@ -109,7 +109,7 @@ def _asking(form: str, request: ChatRequest) -> dict[str, Any]:
 
 
 class _ServedChat(BaseChatModel):
-    """The server as a chat model of LangChain, so that the callbacks of the calling program see each call."""
+    """Present the server as a chat model of LangChain, so that the callbacks of the calling program see each call."""
 
     server: Any
 
@@ -133,7 +133,7 @@ class _ServedChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        """The reply to a request with the fields `body`."""
+        """Yield the reply to a request with the fields `body`."""
         told = {"messages": convert_to_openai_messages(messages), "stream": True}
         for event in self.server.chat({**kwargs["body"], **told, "stream_options": {"include_usage": True}}):
             about: dict[str, Any] = {}

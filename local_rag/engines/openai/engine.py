@@ -1,4 +1,4 @@
-"""OpenAIEngine: a language model on a server of this machine that speaks OpenAI's API."""
+"""Answer with a language model on a server of this machine that speaks OpenAI's API: OpenAIEngine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from local_rag.engines.extractive.engine import ExtractiveEngine
 
 WINDOW = 4_096
-"""Tokens, where neither the server nor models.yaml says how many there are."""
+"""The window in tokens, if neither the server nor models.yaml tells it."""
 
 
 class OpenAIEngine(LanguageModelEngine):
-    """An engine on one server, with one model for all roles. Serves several threads; their calls take turns."""
+    """Answer with one server and one model for all roles; several threads may use it, and their calls take turns."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class OpenAIEngine(LanguageModelEngine):
         evaluator: Evaluator | None = None,
         assessor: ExtractiveEngine | None = None,
     ) -> None:
-        """Look for the model before any message is sent; of `settings` grading and patience count.
+        """Find the model before any message is sent; grading and patience are taken from `settings`.
 
-        Without a name in `spec` it is the only model of the server. A window in `spec` is not wider than what the
+        Without a name in `spec` it is the only model of the server. A window in `spec` cannot exceed the one that the
         server tells. Raises NotLocal, ModelMissing, ServerDown, UsageError.
         """
         model = server.model(spec.name)
         self.told = server.window(model)
-        """The window in tokens that the server tells."""
+        """The window in tokens that the server tells, or None."""
         windows = [each for each in (self.told, spec.num_ctx or spec.window) if each]
         setup = ModelSetup(model.id, min(windows, default=WINDOW), spec.think)
         super().__init__(
@@ -65,10 +65,12 @@ class OpenAIEngine(LanguageModelEngine):
 
     @property
     def fingerprint(self) -> str:
-        """The model with what the server says of its weights, `?` for nothing; prompts, how it is asked, evaluator."""
+        """The model with the server's digest of its weights (`?` if unknown), the prompts, the way of grading, and the
+        evaluator.
+        """
         (setup,) = self.models
         thinking = f" think {setup.think}" if setup.think else ""
         return f"openai {self.prompts.version}; {setup.model}@{self._digest or '?'}{thinking}; {self.how_graded}"
 
     def prepare(self) -> None:
-        """Nothing: such a server loads its model by itself."""
+        """Do nothing: such a server loads its model by itself."""

@@ -1,4 +1,4 @@
-"""What a server says of itself and its models that speaks OpenAI's API; it is reached as an Ollama server is."""
+"""Ask a server that speaks OpenAI's API about its models, and chat with it; it is reached as an Ollama server is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class _Reply(BaseModel):
 
 
 class Served(_Reply):
-    """A model of the server. `window` is in tokens where the list tells it (vLLM), `meta` what llama.cpp adds."""
+    """Hold a model of the server. `window` is in tokens if the list tells it (vLLM), `meta` is
+    llama.cpp's extension.
+    """
 
     id: str
     window: int | None = Field(None, validation_alias="max_model_len")
@@ -34,7 +36,7 @@ class Served(_Reply):
 
     @property
     def digest(self) -> str:
-        """What tells the weights apart, "" where the server says nothing of them."""
+        """12 hex digits that identify the weights, or "" if the server says nothing about them."""
         about = json.dumps(self.meta, sort_keys=True)
         return hashlib.sha256(about.encode()).hexdigest()[:12] if self.meta else ""
 
@@ -44,7 +46,7 @@ class _Models(_Reply):
 
 
 class _Props(_Reply):
-    """GET /props of llama.cpp."""
+    """Read GET /props of llama.cpp."""
 
     window: int = Field(validation_alias=AliasPath("default_generation_settings", "n_ctx"))
 
@@ -56,7 +58,7 @@ class _Listed(_Reply):
 
 
 class _ListedModels(_Reply):
-    """GET /api/v0/models of LM Studio."""
+    """Read GET /api/v0/models of LM Studio."""
 
     data: list[_Listed]
 
@@ -65,7 +67,7 @@ T = TypeVar("T", bound=_Reply)
 
 
 class Refused(Exception):
-    """A server answered with an error: its `status` and its words."""
+    """Report a server's error: its `status` and its words."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(status, said)
@@ -73,10 +75,12 @@ class Refused(Exception):
 
 
 class OpenAIApi:
-    """The API of one server below `base_url`. Raises ServerDown, ModelMissing, NotLocal, EngineError."""
+    """Call the API of one server below `base_url`. Raises ServerDown, ModelMissing, NotLocal, EngineError."""
 
     def __init__(self, base_url: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
-        """Raises UsageError for what is no URL, NotLocal for another machine that is not allowed by name."""
+        """Check the URL. Raises UsageError for an invalid one, NotLocal for another machine that is not allowed by
+        name.
+        """
         parts = urlsplit(base_url.strip())
         try:
             if parts.query or parts.fragment or not parts.scheme:
@@ -101,13 +105,13 @@ class OpenAIApi:
         self._client.close()
 
     def models(self) -> list[Served]:
-        """GET /models."""
+        """Ask GET /models."""
         if self.address.is_local and not listens(self.address):
             raise self.error_of(httpx.ConnectError("refused"))
         return self._asked(f"{self._path}/models", _Models).data
 
     def model(self, name: str) -> Served:
-        """The model of that name, or the only one that is no embedder. Raises ModelMissing, UsageError."""
+        """Return the model of that name, or the only one that is no embedder. Raises ModelMissing, UsageError."""
         models = self.models()
         chats = [each for each in models if "embed" not in each.id.casefold()]
         for found in [each for each in models if each.id == name] if name else chats[: len(chats) == 1]:
@@ -119,7 +123,7 @@ class OpenAIApi:
         raise UsageError(f"the server at {self} has {has}: name the model that is to answer", hint=f"--model '{first}'")
 
     def window(self, model: Served) -> int | None:
-        """Tokens of a prompt with its reply, as vLLM, llama.cpp or LM Studio tells it."""
+        """Return the tokens of a prompt with its reply, as vLLM, llama.cpp or LM Studio tells it, or None."""
         if model.window:
             return model.window
         try:
@@ -142,7 +146,7 @@ class OpenAIApi:
                 raise self.error_of(httpx.ReadTimeout("") if connection.aborted else error) from error
 
     def chat(self, body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """POST /chat/completions: the events of a reply, as they come. Raises Refused."""
+        """Yield the events of a reply from POST /chat/completions, as they arrive. Raises Refused."""
         path, timeout = f"{self._path}/chat/completions", httpx.Timeout(None, connect=CONNECT)
         with self._client.stream("POST", path, json=body, timeout=timeout) as response:
             if response.is_error:
@@ -170,7 +174,7 @@ class OpenAIApi:
         return Refused(status, one_line(said) or "without a word")
 
     def error_of(self, error: Exception) -> LocalRagError:
-        """An error of the client as an error of this project, with what to type."""
+        """Convert an error of the client to an error of this project, with what to type."""
         if isinstance(error, LocalRagError):
             return error
         if isinstance(error, httpx.HTTPStatusError):

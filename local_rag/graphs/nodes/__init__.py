@@ -1,1 +1,1 @@
-"""The nodes of the graphs: plain functions of the state and its Deps."""
+"""Do the work of the graphs in nodes: plain functions of the state and its Deps."""

@@ -1,4 +1,4 @@
-"""Self-RAG's candidates: drafts, each over another part of the passages, and the best of them by its critique."""
+"""Write several drafts, each from another part of the passages, and choose the best by Self-RAG's critique."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from local_rag.text.metadata import chunk_id
 
 @node(lambda state, deps: "writing drafts again" if state.get("drafts") else "writing drafts")
 def generate(state: State, deps: Deps, emit: Emit) -> State:
-    """Write a draft from each part of the documents; which is best is decided next."""
+    """Write a draft from each part of the documents; the best one is chosen next."""
     documents, question = state.get("documents", []), standalone_of(state)
     tries, usage = counted(state, "generations"), Usage()
     attempt, scores = attempt_of(state, tries, deps), state.get("scores", {})
@@ -41,7 +41,7 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("comparing the drafts")
 def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
-    """Grade every draft and keep the best; sentences without support are dropped first where that is asked for."""
+    """Grade every draft and keep the best; with `hard_constraint`, remove sentences without support first."""
     documents, question, usage = state.get("documents", []), standalone_of(state), Usage()
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
     decisions: list[Graded] = []
@@ -66,7 +66,7 @@ def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tuple[Candidate, Grade, list[str]]:
-    """A draft without its unsupported sentences, graded anew for what is left; the grade carries that call alone."""
+    """Return a draft without its unsupported sentences, graded anew; the grade carries the cost of that call alone."""
     text, left, removed = without_unsupported(draft.text, grade)
     if removed and text:
         documents, known = state.get("documents", []), state.get("graded", ())
@@ -76,7 +76,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
 
 
 def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | None = None) -> State:
-    """A draft as the generation, or that none said anything; numbers that its own passages did not have are dropped."""
+    """Return the update for the chosen draft, or for the refusal if there is none; unknown numbers are dropped."""
     text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
     return as_written(text, state.get("documents", []), dropped) | {"accepted": False, "grade": grade}
 

@@ -1,4 +1,4 @@
-"""CRAG's nodes (arXiv 2401.15884): the action after grading, discarding, and knowledge refinement (section 4.4)."""
+"""Choose CRAG's action after grading, discard documents, and refine them (arXiv 2401.15884, section 4.4)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from local_rag.text.display import plural
 
 @node(grading, rules.crag_action)
 def grade_documents(state: State, deps: Deps, emit: Emit) -> CragState:
-    """The retrieval grader, and CRAG's action: by the tutorial's yes and no, or by the paper's thresholds.
+    """Grade the documents and choose CRAG's action: by the tutorial's yes and no, or by the paper's thresholds.
 
-    `web_search` says as in the tutorial whether the web comes next, which it never does where it is off.
+    `web_search` tells as in the tutorial whether the web comes next, which it never does if it is off.
     """
     documents = state.get("documents", [])
     verdicts = relevance_verdicts(state, deps)
@@ -37,7 +37,9 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> CragState:
 
 
 def _kept_by_scores(documents: Sequence[Document], verdicts: Sequence[Relevance], deps: Deps) -> list[Document]:
-    """The documents that are relevant by label or score; without any those whose score is not below the lower one."""
+    """Return the documents that are relevant by label or score; if there are none, those with a score not below the
+    lower threshold.
+    """
     upper, lower = deps.crag.upper, deps.crag.lower
     graded = [(document, verdict.label, verdict.score) for document, verdict in zip(documents, verdicts, strict=True)]
     relevant = [
@@ -48,7 +50,7 @@ def _kept_by_scores(documents: Sequence[Document], verdicts: Sequence[Relevance]
 
 @node("setting the passages aside", rules.web_allowed)
 def discard_documents(state: State, deps: Deps, emit: Emit) -> State:
-    """CRAG, action `incorrect`: nothing retrieved is used."""
+    """Discard all retrieved documents, CRAG's action `incorrect`."""
     return {"documents": []}
 
 
@@ -56,9 +58,9 @@ def discard_documents(state: State, deps: Deps, emit: Emit) -> State:
 def refine_documents(state: State, deps: Deps, emit: Emit) -> State:
     """Cut the passages of the files into strips, grade them in one call, keep the best in their order.
 
-    Where it is off, and for pages of the web, which were selected strip by strip already, documents go through as they
-    are; those of a fallback corpus are cut as those of the files. Where no strip is good enough documents go through,
-    too: the grader found them relevant as a whole.
+    Documents stay whole if refining is off; so do pages of the web, whose strips were selected already, but not
+    passages of a fallback corpus. If no strip is good enough, the documents stay whole, too: the grader found them
+    relevant as a whole.
     """
     documents = state.get("documents", [])
     web = [document for document in documents if _is_page(document)]
@@ -81,5 +83,5 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _is_page(document: Document) -> bool:
-    """Whether a document is what was selected of a page of the web."""
+    """Return whether a document was selected from a page of the web."""
     return document.metadata.get("origin") == "web" and not document.metadata.get("fallback_corpus")

@@ -1,4 +1,4 @@
-"""The last node of every graph, and the only maker of an answer."""
+"""Make the answer in the last node of every graph; no other code makes one."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from local_rag.text.names import head
 from local_rag.text.questions import lacking, named
 
 TITLES = 5
-"""Titles by which an abstention says what the index is about."""
+"""The most titles that an abstention lists to describe the index."""
 
 SURE_OCR = 0.95
-"""Confidence of OCR below which a line is not taken for certain: docs/measurements.md."""
+"""The confidence of OCR below which a line is not certain: docs/measurements.md."""
 
 _LESS: Mapping[Certainty, Certainty] = {"sure": "probably", "probably": "in doubt", "in doubt": "in doubt", "": ""}
 
 
 def finish(state: State, runtime: Runtime[Deps]) -> State:
-    """Make the answer of what the other nodes have left, and keep it as a turn of its thread.
+    """Make the answer from the results of the other nodes, and keep it as a turn of its thread.
 
-    It works also when the time is up. Raises Stopped, and EngineError where no grader gave a usable verdict.
+    It works also when the time is up. Raises Stopped, and EngineError if no grader gave a usable verdict.
     """
     deps = deps_of(runtime)
     if deps.cancel.stopped:
@@ -76,7 +76,7 @@ def finish(state: State, runtime: Runtime[Deps]) -> State:
 
 @dataclass(frozen=True)
 class _Checked:
-    """A text whose citations are checked and whose files are compared; the documents that it cites come first."""
+    """Hold a text after the check of its citations and the comparison of its files; the cited documents come first."""
 
     written: citations.Checked
     documents: list[Document]
@@ -89,7 +89,7 @@ class _Checked:
 
 
 def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> _Checked:
-    """What the citations and the files say of an outcome, its marks numbered in the order of the text."""
+    """Check the citations of an outcome and compare its files; number the marks in the order of the text."""
     draft = outcome.draft
     documents, grade = [*draft.documents], draft.grade
     written = citations.check(draft.text or texts.refusal, documents, standalone_of(state))
@@ -154,13 +154,13 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
 
 
 def is_computed(written: citations.Checked) -> bool:
-    """Whether a part of an answer was computed: no evaluator has read that in a passage."""
+    """Return whether a part of an answer was computed, so that no evaluator has read it in a passage."""
     return any(citation.located == "computed" for citation in written.citations)
 
 
 def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: AnswerTexts) -> Answer:
-    """Say what OCR was not sure of, what is doubtful about rows of a table, and what became of the cited files since
-    they were indexed: it is not sure then.
+    """Lower the certainty of an answer if OCR was not sure of a cited line, if rows of a table are doubtful, or if
+    cited files have changed since they were indexed.
     """
     doubts = dict[str, None]()
     for citation in answer.citations:
@@ -194,7 +194,9 @@ def _less_sure(answer: Answer, why: str) -> Answer:
 
 
 def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
-    """The sentences of an answer with what the grader said of each; none where it did not look at them one by one."""
+    """Return the sentences of an answer with the grader's support for each; none if it did not grade
+    single sentences.
+    """
     sentences = claims(text)
     if grade is None or len(sentences) != len(grade.sentences):
         return ()
@@ -203,7 +205,7 @@ def _sentences(text: str, grade: Grade | None) -> tuple[Sentence, ...]:
 
 
 def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tuple[Highlight, ...]:
-    """The answering words, where an evaluator has read the passages; what it has read costs nothing again."""
+    """Return the answering words if there is an evaluator; passages that it has read already cost nothing."""
     highlights, documents = answer_values.highlights_of(text, checked.conflicts), checked.documents
     if highlights or deps.evaluator is None or not documents:
         return highlights
@@ -216,9 +218,10 @@ def _highlights(question: str, text: str, checked: _Checked, deps: Deps) -> tupl
 
 
 def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
-    """The names and numbers of a question in English that no cited passage mentions, of what a model wrote.
+    """Return the names and numbers of an English question that no cited passage mentions, for answers that a model
+    wrote.
 
-    An engine that only quotes looks for them itself, and says so in the reason.
+    An engine that only quotes checks them itself, and reports them in the reason.
     """
     cited = {citation.chunk_id for citation in checked.written.citations}
     if not deps.engine.writes or not cited:
@@ -228,10 +231,10 @@ def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
 
 
 def _nearest(state: State, question: str, texts: AnswerTexts) -> tuple[Citation, ...]:
-    """The passages that came closest: the better graded first, and else as they were retrieved.
+    """Return the passages that came closest, by grade and then in the order of retrieval.
 
-    So those of the question come before those of its rewrites. Similarities to two queries cannot be compared; grades
-    can, in tenths, below which they differ by chance.
+    So passages of the question come before those of its rewrites. Similarities to two queries cannot be compared;
+    grades can, in tenths, below which they differ by chance.
     """
     graded = [decision for decision in state.get("decisions", ()) if decision.kind == "relevance"]
     grades: dict[str | None, int] = {}
@@ -245,7 +248,7 @@ def _nearest(state: State, question: str, texts: AnswerTexts) -> tuple[Citation,
 
 
 def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
-    """What the next question of the thread needs to know of this one."""
+    """Return what the next question of the thread needs from this one."""
     return {
         "question": state["question"],
         "asked": standalone_of(state),
@@ -258,7 +261,7 @@ def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:
 
 
 def _push_answer(answer: Answer) -> None:
-    """The answer as one message, with what it is and what it cost."""
+    """Send the answer as one message, with its status and its cost."""
     if is_heard():
         usage = answer.usage
         counted = UsageMetadata(

@@ -1,4 +1,4 @@
-"""The nodes that write an answer, or end without one."""
+"""Write an answer, or end without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from local_rag.text import citations
 
 
 def generator(*, checked: bool) -> Node:
-    """The generator; what it writes is accepted as it is where no grader of the graph checks it."""
+    """Make the node that writes answers; they are accepted as they are if no grader of the graph checks them."""
 
     @node(lambda state, deps: "writing again" if state.get("drafts") else "writing")
     def generate(state: State, deps: Deps, emit: Emit) -> State:
@@ -34,13 +34,13 @@ def generator(*, checked: bool) -> Node:
 
 
 def as_written(text: str, documents: Sequence[Document], dropped: int = 0) -> State:
-    """What an engine wrote from these documents, without the numbers that name none of them; `dropped` are further."""
+    """Return the update for a text from these documents, without unknown numbers; `dropped` counts further ones."""
     kept, lost = citations.known_marks(text, documents)
     return {"generation": kept, "dropped": dropped + lost}
 
 
 def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Attempt:
-    """Which try this is, and what was wrong with those before it: in English, as the prompts are."""
+    """Return the number of this try, and what was wrong with those before it: in English, as the prompts are."""
     failed = tuple((draft.text, drafts.why_rejected(draft.grade)) for draft in state.get("drafts", ()) if draft.grade)
     shape, thoughts = shape_of(state, deps), tuple(state.get("thoughts", ()))
     graded = tuple(state.get("graded", ()))
@@ -49,7 +49,7 @@ def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Att
 
 @node("answering without your files")
 def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
-    """Adaptive RAG, route `direct`: an answer without documents, and labelled so."""
+    """Answer without documents in Adaptive RAG, route `direct`; the answer is labelled so."""
     attempt = Attempt(direct=True, shape=shape_of(state, deps))
     text, usage = write(standalone_of(state), [], attempt, deps, emit)
     tries = counted(state, "generations")
@@ -58,7 +58,7 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """No budget is left: `finish` takes the best draft that is worth showing, or abstains."""
+    """Do nothing, because no budget is left: `finish` takes the best draft that is worth showing, or abstains."""
     return {}
 
 
@@ -71,9 +71,9 @@ def write(
     candidate: int = 1,
     before: str = "",
 ) -> tuple[str, Usage]:
-    """What the engine writes, and what it cost.
+    """Return the text that the engine writes, and its cost.
 
-    `before` is the text that stands in front of it while it is shown.
+    `before` is the text that is shown in front of it.
     """
     parts: list[str] = []
     usage = Usage()

@@ -1,4 +1,4 @@
-"""The graders: of what was retrieved, and of what was written."""
+"""Grade the retrieved passages and the written answers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from local_rag.text.metadata import chunk_id
 
 
 def grading(state: State, deps: Deps) -> str:
-    """What a person is shown while passages are graded."""
+    """Return the text that a person is shown while passages are graded."""
     passages = len(state.get("documents", ()))
     return f"grading {plural(passages, 'passage')}" if passages else "no new passage to grade"
 
 
 def passage_grader(rule: Rule = rules.some_relevant) -> Node:
-    """The retrieval grader; its rule says what is next where no document is relevant."""
+    """Make the node of the retrieval grader; its rule decides the next step if no document is relevant."""
 
     @node(grading, rule)
     def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
@@ -35,9 +35,9 @@ def passage_grader(rule: Rule = rules.some_relevant) -> Node:
 
 
 def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relevance]:
-    """One verdict per document, in their order; by its score where a threshold is set and the score is known.
+    """Return one verdict per document, in order; by its score if a threshold is set and the score is known.
 
-    `wanted` is what they should help with, by default the question.
+    `wanted` is the text that they should help with, by default the question.
     """
     documents, threshold = state.get("documents", []), deps.thresholds.relevance
     if not documents:
@@ -52,7 +52,7 @@ def relevance_verdicts(state: State, deps: Deps, wanted: str = "") -> list[Relev
 
 
 def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[Document] | None = None) -> State:
-    """The update after a retrieval grader: `kept`, or the relevant documents, and what was said of each."""
+    """Return the update after a retrieval grader: `kept`, or the relevant documents, and the verdict on each."""
     documents = state.get("documents", [])
     pairs = list(zip(documents, verdicts, strict=True))
     if kept is None:
@@ -76,12 +76,14 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
 
 
 def in_last_prompt(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
-    """Those that stood in the last prompt of the retrieval grader; none where no model has read them."""
+    """Return the documents that stood in the last prompt of the retrieval grader; none if no model has read them."""
     return [document for document, verdict in zip(documents, verdicts, strict=True) if verdict.shown]
 
 
 def graded_passage(document: Document, verdict: Relevance, kind: str = "relevance") -> Graded:
-    """What the retrieval grader says of a passage, as it is logged; `web` is the kind of those that are not files."""
+    """Return the retrieval grader's verdict on a passage for the log; the kind `web` is for passages that are not from
+    the files.
+    """
     source = str(document.metadata.get("source", ""))
     return Graded(kind, verdict.label, verdict.why, chunk_id(document), verdict.score, source)
 
@@ -91,13 +93,13 @@ _GRADERS: Mapping[Check, tuple[str, str]] = {
     "support": ("grade_generation_v_documents", "checking the answer against the passages"),
     "usefulness": ("grade_generation_v_question", "checking the answer against the question"),
 }
-"""The name of each grader of a generation, and what a person is shown while it works."""
+"""The name of each grader of a generation, and the text that a person is shown while it works."""
 
 
 def generation_grader(rule: Rule, check: Check = "both") -> Node:
-    """The hallucination grader (`support`), the answer grader (`usefulness`), or both in one node.
+    """Make the node of the hallucination grader (`support`), of the answer grader (`usefulness`), or of both.
 
-    The rule says what follows from the verdict.
+    The rule decides what follows from the verdict.
     """
     name, doing = _GRADERS[check]
 
@@ -119,7 +121,7 @@ def generation_grader(rule: Rule, check: Check = "both") -> Node:
 
 
 def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
-    """The verdict, and what it cost now: a candidate was graded already, and separate verdicts are put together."""
+    """Return the verdict and its new cost: a candidate was graded already, and separate verdicts are combined."""
     known = state.get("grade")
     if known is not None and (check != "usefulness" or known.usefulness):
         return known, Usage()
@@ -132,7 +134,9 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
 
 
 def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
-    """A good answer is accepted, a bad one a rejected draft; what is only half graded is neither."""
+    """Accept a good answer, and make a bad one a rejected draft; a supported text without a usefulness
+    yet is neither.
+    """
     if check == "support" and grade.support == "fully":
         return {}
     if rules.verdict_of(grade) == "useful":
@@ -145,5 +149,5 @@ def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
 
 @node("preparing the final grade")
 def prepare_for_final_grade(state: State, deps: Deps, emit: Emit) -> State:
-    """The early notebook's node between the two graders: it passes the state through."""
+    """Do nothing between the two graders, as in the early notebook."""
     return {}

@@ -1,4 +1,4 @@
-"""What every node shares: its Deps, its cancel scope, its events, budgets and time, and the label for the edge."""
+"""Share what every node needs: its Deps, its cancel scope, its events, budgets and time, and the label for the edge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Doing = Callable[[State, Deps], str]
 
 
 class Node(Protocol):
-    """A node as LangGraph calls it."""
+    """Define a node as LangGraph calls it."""
 
     __name__: str
 
@@ -37,11 +37,11 @@ class Node(Protocol):
 
 
 def node(doing: str | Doing, rule: Rule | None = None, *, name: str = "") -> Callable[[Work], Node]:
-    """Make a node of a piece of work; `doing` is what a person is shown meanwhile, `name` by default the function's.
+    """Make a node of a piece of work; a person is shown `doing` meanwhile; `name` is by default the function's.
 
-    The node has a `Started` event, ends at once when the time is up or the engine failed, and returns of the state's
-    decisions, usage, path and exhausted budgets what is new. With a `rule` it decides the label for the edge behind it,
-    and logs that as its last decision.
+    The node sends a `Started` event and ends at once when the time is up or the engine failed. Of the state's
+    decisions, usage, path and exhausted budgets it returns only the new part. With a `rule` it decides the label for
+    the edge behind it, and logs that as its last decision.
     """
 
     def decorate(work: Work) -> Node:
@@ -79,7 +79,7 @@ def node(doing: str | Doing, rule: Rule | None = None, *, name: str = "") -> Cal
 
 
 def emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
-    """Events go to the stream; what is written is a message, too, where drafts are asked for."""
+    """Return a function that sends events to the stream, and drafts as messages, too, if they are asked for."""
     write: Emit = runtime.stream_writer
     if not deps.drafts:
         return write
@@ -94,9 +94,9 @@ def emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
 
 
 def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bool]:
-    """What the work returns, and whether it came to its end: not where the time is up or the engine fails.
+    """Return the update of the work, and whether it was completed: it is not if the time is up or the engine fails.
 
-    Raises what the engine failed with where nothing is written that could be shown.
+    Raises the engine's error if nothing is written that could be shown.
     """
     try:
         with scope(deps.cancel):
@@ -113,25 +113,27 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
 
 
 def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
-    """The tries so far with one more of this kind."""
+    """Return the tries so far with one more of this kind."""
     tries = state.get("tries", {})
     return {**tries, kind: tries.get(kind, 0) + 1}
 
 
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
-    """The ids that no later retrieval of this question may bring again, with those of `documents`."""
+    """Return the ids that no later retrieval of this question may bring again, with those of `documents`."""
     return list(dict.fromkeys([*state.get("rejected", ()), *map(chunk_id, documents)]))
 
 
 class Drafts:
-    """The drafts of one run of a node, each a message of its own; one that begins anew is another message."""
+    """Send the drafts of one run of a node, each as a message of its own; a draft that begins again is
+    another message.
+    """
 
     def __init__(self) -> None:
         self._draft = (0, 0)
         self._id = ""
 
     def push(self, token: Token) -> None:
-        """The next bit of a draft."""
+        """Send the next part of a draft."""
         draft = token.attempt, token.candidate
         if token.restart or draft != self._draft:
             self._draft, self._id = draft, f"draft-{uuid4().hex}"
@@ -140,10 +142,10 @@ class Drafts:
 
 
 def is_heard() -> bool:
-    """Whether somebody listens to the messages of the node that is running (`stream_mode="messages"`).
+    """Return whether somebody listens to the messages of the running node (`stream_mode="messages"`).
 
-    These are the answer once it stands, and every draft where these are asked for. A draft can be rejected, and a
-    verdict is JSON: so no call to a model is a message of its own (see `core.events`).
+    Messages are the final answer, and every draft if drafts are asked for. A draft can be rejected, and a verdict is
+    JSON, so calls to a model are no messages (see `core.events`).
     """
     config = var_child_runnable_config.get()
     return bool(config and getattr(config.get("callbacks"), "handlers", None))

@@ -1,9 +1,9 @@
-"""The question made whole at the beginning, in other words later, and what a query for the web is made of.
+"""Make the question standalone at the beginning, reword it later, and make queries for the web.
 
-That is the person's own questions, this one and earlier ones, and nothing else. A question of a chat is made whole
-with the answers before it in sight, and a query for the files may borrow their words: neither ever leaves. What writes
-a query for the web is shown no answer, passage, title or name of a file, so that no model can give away what it has
-read there.
+A query for the web is made of the person's own questions, this one and earlier ones, and nothing else. A question of a
+chat is made standalone with the earlier answers in the prompt, and a query for the files may borrow their words:
+neither ever leaves this machine. The model that writes a query for the web is shown no answer, passage, title or name
+of a file, so that it cannot reveal them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ from local_rag.text.spelling import repaired
 from local_rag.text.words import query_key
 
 REMEMBERED = 6
-"""Turns before a follow-up that the engine is shown; what it points at is nearly always in the last one or two."""
+"""The most turns before a follow-up that the engine is shown; a follow-up nearly always refers to the
+last one or two.
+"""
 
 
 def transform_query(target: Target) -> Node:
-    """The rewriter of queries for this target."""
+    """Make the node that rewrites queries for this target."""
 
     @node("rewriting the question")
     def transform_query(state: State, deps: Deps, emit: Emit) -> State:
-        """Another query for the same question; one that adds nothing to those that were tried ends the rewriting.
+        """Write another query for the same question; a query that adds nothing to the tried ones ends the rewriting.
 
-        For the web the rewriter is told nothing but what the web may be told.
+        For the web the rewriter is told only what the web may be told.
         """
         leaves = target == "web" and not deps.fallback_corpus
         if leaves:
@@ -62,9 +64,9 @@ def transform_query(target: Target) -> Node:
 
 
 def web_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[str], Usage]:
-    """The question made whole from the person's own questions, then each query that was written from it; and the cost.
+    """Return the question made standalone from the person's own questions, each query written from it, and the cost.
 
-    The last one is searched for. Only a question that the chat before it has changed costs a call.
+    The last query is searched for. Only a question that the chat before it has changed costs a call.
     """
     if queries := state.get("web_queries"):
         return queries, Usage()
@@ -85,10 +87,10 @@ def _made_whole(question: str, history: Sequence[Turn], deps: Deps) -> tuple[str
 
 
 def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
-    """Why a thread with these turns never searches the web, empty where it may: the strictest of its indexes rules.
+    """Return why a thread with these turns never searches the web, or "" if it may: one index kept off the web is
+    enough.
 
-    A turn that does not say which index it asked counts as one of any that is kept. It may search a fallback corpus
-    all the same.
+    A turn that does not name its index counts as a turn of a kept one. The thread may still search a fallback corpus.
     """
     if deps.fallback_corpus:
         return ""
@@ -105,7 +107,7 @@ def kept_off_the_web(turns: Sequence[Mapping[str, Any]], deps: Deps) -> str:
 
 
 def begin(state: State, runtime: Runtime[Deps]) -> State:
-    """Empty what an earlier question of the thread has left, and make a follow-up whole."""
+    """Empty the keys that an earlier question of the thread has left, and make a follow-up standalone."""
     turns = state.get("turns") or list(map(dict, deps_of(runtime).turns))
     fresh: State = {"turns": turns}
     if "question" in state:
@@ -115,7 +117,7 @@ def begin(state: State, runtime: Runtime[Deps]) -> State:
 
 @node(lambda state, deps: "reading the question" if state["turns"] else "", name="begin")
 def _whole_question(state: State, deps: Deps, emit: Emit) -> State:
-    """The question as it would be asked without the chat before it; the first one stays as it is.
+    """Make the question standalone, as it would be asked without the chat before it; the first question stays as it is.
 
     A thread that has asked an index which is kept from the web has no budget for it: no edge leads there.
     """

@@ -1,8 +1,8 @@
-"""The nodes that retrieve: once, again with another query, or in several steps.
+"""Retrieve passages: once, again with another query, or in several steps.
 
-In several steps (IRCoT, arXiv 2212.10509, as Adaptive-RAG uses it for its class C, arXiv 2403.14403): retrieve, write
-one sentence of reasoning, retrieve with that sentence, and so on; then one answer over all that was collected. It ends
-when the answer is there, when nothing new comes, or when steps, passages or time are used up.
+Several steps (IRCoT, arXiv 2212.10509, as Adaptive-RAG uses it for its class C, arXiv 2403.14403) are: retrieve, write
+one sentence of reasoning, retrieve with that sentence, and so on; then write one answer from all collected passages.
+They end with the answer, when nothing new is found, or when steps, passages or time are used up.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from local_rag.text.metadata import chunk_id
 from local_rag.text.words import query_key
 
 WIDER = 5
-"""How many times more passages are searched for than are wanted, for a reranker to choose from."""
+"""The factor by which more passages than wanted are searched for, so that a reranker can choose."""
 PHRASES = 4
-"""Quoted phrases of a question that are looked for word for word."""
+"""The most quoted phrases of a question that are searched for word for word."""
 
 
 @node(lambda state, deps: "retrieving again" if state.get("tried") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
-    """The k best passages for the working query, without those that were already found irrelevant."""
+    """Retrieve the k best passages for the working query, without those that were already found irrelevant."""
     query = state.get("query") or standalone_of(state)
     return retrieval_update(state, deps, emit, query, retrieved(state, deps, emit, query, state.get("rejected", ())))
 
@@ -41,8 +41,8 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
 def retrieval_update(
     state: State, deps: Deps, emit: Emit, query: str, found: Sequence[Document], collected: Sequence[Document] = ()
 ) -> State:
-    """The update after a search, whose passages stand behind those that are `collected` already, and what is computed
-    from their tables before them.
+    """Return the update after a search: the `collected` passages, then the results computed from tables, then the new
+    passages.
     """
     known = [*state.get("rejected", ()), *map(chunk_id, collected)]
     passages, usage = with_computed(standalone_of(state), found, deps, known)
@@ -63,10 +63,11 @@ def retrieval_update(
 
 
 def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collection[str]) -> list[Document]:
-    """The k best passages of the index but those of `exclude`, first those that hold what the question quotes.
+    """Return the k best passages of the index without those of `exclude`, first those that hold the question's quoted
+    phrases.
 
-    All its quoted phrases together come before each of them alone, and those before what holds none: a quote may be
-    meant loosely. A note names what no passage holds word for word.
+    Passages with all phrases precede passages with one of them, and those precede passages without any, because a quote
+    may be meant loosely. A note names phrases that no passage holds word for word.
     """
     phrases = quoted_phrases(state["question"])[:PHRASES] if deps.index.narrows else ()
     if not phrases:
@@ -83,9 +84,9 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:
-    """The k best passages of the index but those of `exclude`; the caller's callbacks see a retrieval.
+    """Return the k best passages of the index without those of `exclude`; the caller's callbacks see a retrieval.
 
-    A reranker chooses them from more, and its score is their `rank_score`.
+    A reranker chooses them from more passages, and its score is their `rank_score`.
     """
     within = replace(deps.within, phrases=tuple(phrases)) if phrases else deps.within
 
@@ -100,9 +101,9 @@ def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Se
 
 
 def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list[Document]:
-    """The passages that the engine was shown before first, in that order; the others by rank.
+    """Order passages for the prompt: first those that the engine was shown before, in that order; the others by rank.
 
-    A language model need not read again what stands unchanged at the beginning of its prompt, so only a run from the
+    A language model does not read an unchanged beginning of its prompt again, so only an unbroken run from the
     beginning counts.
     """
     by_id = {chunk_id(passage): passage for passage in passages}
@@ -112,7 +113,7 @@ def in_prompt_order(passages: Sequence[Document], before: Sequence[str]) -> list
 
 @node(lambda state, deps: "retrieving for the next step" if state.get("thoughts") else "retrieving", rules.more_found)
 def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
-    """The best new passages for the last thought, at most `per_step` of them and `collected` in all."""
+    """Retrieve the best new passages for the last thought, at most `per_step` of them and `collected` in all."""
     have = state.get("documents", []) if state.get("tried") else []
     query = state.get("query") or standalone_of(state)
     k = min(deps.adaptive.per_step, deps.adaptive.collected - len(have))
@@ -127,7 +128,7 @@ def retrieve_step(state: State, deps: Deps, emit: Emit) -> State:
 
 @node(lambda state, deps: f"reasoning, step {len(state.get('thoughts', ())) + 1}", rules.more_steps)
 def reason(state: State, deps: Deps, emit: Emit) -> State:
-    """One more sentence towards the answer; it is the next query unless the engine names a better one."""
+    """Write one more sentence towards the answer; it is the next query unless the engine names a better one."""
     question, documents, thoughts = standalone_of(state), state.get("documents", []), state.get("thoughts", [])
     thought = deps.engine.reason(question, documents, thoughts)
     query = (thought.query or thought.text).strip()

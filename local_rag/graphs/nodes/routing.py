@@ -1,4 +1,4 @@
-"""The nodes that choose where to look: the router of Adaptive RAG, and Self-RAG's decision whether to look at all."""
+"""Choose where to search: by the router of Adaptive RAG, or by Self-RAG's decision whether to search at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from local_rag.graphs.rules import budget_left
 from local_rag.graphs.state import State, standalone_of
 
 QUICK = 4
-"""Passages that a router sees the titles of, as many as are retrieved by default."""
+"""The passages of a quick search for a router, as many as are retrieved by default."""
 
 
 @node("choosing where to look")
 def route_question(state: State, deps: Deps, emit: Emit) -> State:
-    """Adaptive RAG: where should the evidence come from? Only what is switched on is on offer.
+    """Choose the source of the evidence in Adaptive RAG, among the sources that are switched on.
 
-    Small talk stays here: no edge leads to the web then.
+    Small talk uses up the budget of the web, so that no edge leads there.
     """
     allowed: list[Source] = ["vectorstore"]
     if deps.limit("web_searches") and budget_left(state, "web_searches"):
@@ -49,7 +49,7 @@ def route_question(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("deciding whether your files are needed")
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
-    """Self-RAG's Retrieve (section 3.2), once: are the files needed?"""
+    """Decide once whether the files are needed: Self-RAG's Retrieve (section 3.2)."""
     need, needed = first_need(state, deps)
     verdict = Graded("decide_retrieval", "retrieve" if needed else "direct", need.why)
     return {
@@ -60,9 +60,9 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
-    """The verdict on the question alone, and whether the files are needed.
+    """Return the verdict on the question alone, and whether the files are needed.
 
-    Where answers without the files are not allowed there is nothing to decide.
+    If answers without the files are not allowed, the files are needed.
     """
     if not deps.allow_direct:
         need = Need("yes", why="answers without your files are not allowed")
@@ -73,14 +73,16 @@ def first_need(state: State, deps: Deps) -> tuple[Need, bool]:
 
 
 def catalog_for(question: str, deps: Deps) -> Catalog:
-    """What may be known of the index for this question: its catalog, and what a quick search brings."""
+    """Return the catalog of the index, with the results of a quick search for this question."""
     near = search(deps, question, QUICK, ())
     best = near[0].metadata.get("score") if near else None
     return replace(deps.index.catalog(), nearest=best, passages=tuple(near))
 
 
 def ask_router(question: str, deps: Deps, allowed: tuple[Source, ...], *, multi: bool = False) -> Route:
-    """The router sees what the index holds and what comes near; what is not on offer becomes the vector store."""
+    """Ask the router, which sees the catalog and the nearest passages; a source that is off becomes the
+    vector store.
+    """
     route = deps.engine.route(question, replace(catalog_for(question, deps), allowed=allowed, multi=multi))
     if route.source in allowed:
         return route

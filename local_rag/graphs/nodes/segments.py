@@ -1,9 +1,9 @@
-"""An answer part by part (Self-RAG, arXiv 2310.11511, algorithm 1): retrieve, write, check, and decide how to go on.
+"""Answer part by part (Self-RAG, arXiv 2310.11511, algorithm 1): retrieve, write, check, and decide how to go on.
 
-A part is written from the passages that the last retrieval brought, and its marks count in these. Once its support is
-checked they are made to count in all passages that were collected, and the part is added to `generation`. In the paper
-a part that needs no retrieval is written from what the model knows; here every sentence stands in a passage, so `no`
-ends the answer, and so does a part without any support.
+A part is written from the passages of the last retrieval, and its marks count in these. After its support is checked,
+its marks are renumbered for all collected passages, and the part is added to `generation`. In the paper a part that
+needs no retrieval is written from the model's knowledge; here every sentence stands in a passage, so `no` ends the
+answer, and so does a part without any support.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from local_rag.text.metadata import chunk_id
 
 @node("deciding what the answer needs", rules.next_part)
 def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
-    """Self-RAG's Retrieve with its three values (table 1): over the question, then over what is written."""
+    """Decide on Self-RAG's Retrieve with its three values (table 1): first by the question, then by the text so far."""
     if not state.get("tried"):
         need, needed = first_need(state, deps)
         return _decided(need, "yes" if needed else "direct") | {"route": "vectorstore" if needed else "direct"}
@@ -47,7 +47,7 @@ def decide_retrieval(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _why_it_ends(state: State, deps: Deps) -> str:
-    """Why the answer gets no further part, whatever it lacks; empty where it may get one."""
+    """Return why the answer gets no further part, whatever it lacks; empty if it may get one."""
     if not state.get("segment"):
         return "these passages gave no further part"
     if not budget_left(state, "steps"):
@@ -61,7 +61,9 @@ def _decided(need: Need, step: str) -> State:
 
 @node(lambda state, deps: "retrieving for the next part" if state.get("generation") else "retrieving")
 def retrieve(state: State, deps: Deps, emit: Emit) -> State:
-    """The k best passages that are not collected yet; the answer begins anew unless a further part was decided on."""
+    """Retrieve the k best passages that are not collected yet; the answer begins again unless a further part was
+    decided on.
+    """
     if state.get("step") != "yes":
         state = {**state, "generation": "", "documents": []}
     query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
@@ -74,9 +76,9 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("grading the new passages", rules.some_new)
 def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
-    """The retrieval grader on what the last retrieval brought; what was collected before stays.
+    """Grade the passages of the last retrieval; those that were collected before stay.
 
-    What is looked for after the first part is graded by its query: of the question it may hold no word.
+    Passages for a later part are graded by its query, because they may hold no word of the question.
     """
     new = last_retrieved(state)
     collected = [document for document in state.get("documents", []) if document not in new]
@@ -88,7 +90,7 @@ def grade_documents(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("writing the next part")
 def generate(state: State, deps: Deps, emit: Emit) -> State:
-    """Write the next part from the last passages, and nothing that stands already.
+    """Write the next part from the last passages, without repeating the text so far.
 
     A step is a part that is written; a generation is an answer that is begun.
     """
@@ -106,9 +108,9 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("checking the part")
 def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
-    """ISSUP of the new part, whose sentences without any support are left out.
+    """Grade the support of the new part (ISSUP), and remove its sentences without any.
 
-    A part that could not be checked stays and is marked so.
+    A part that could not be checked stays and is marked as unchecked.
     """
     part, passages = state.get("segment", ""), last_retrieved(state)
     if not part:
@@ -124,12 +126,14 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _left(state: State, deps: Deps) -> int:
-    """How many sentences, items or rows the answer may still get (`answer.sentences`)."""
+    """Return how many sentences, items or rows the answer may still get (`answer.sentences`)."""
     return max(0, deps.answer.sentences - len(claims(state.get("generation", ""))))
 
 
 def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
-    """A checked part behind what is written: its marks count in all passages then, its grade goes into that of all."""
+    """Add a checked part to the text: renumber its marks for all passages, and combine its grade with
+    that of the text.
+    """
     documents, passages = state.get("documents", []), last_retrieved(state)
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
     marked, dropped = citations.remapped(part, places, passages)

@@ -1,8 +1,8 @@
-"""The nodes that search the web, or a fallback corpus in its place.
+"""Search the web, or a fallback corpus in its place.
 
-What may leave this machine is decided here and nowhere else, by the consent in `Deps`; a search of a fallback corpus
-lets nothing leave. A node that is interrupted to ask runs again from its beginning once it is answered: what it has
-paid for before that is kept as the result of a LangGraph task (see `queries`), and nothing leaves before the answer.
+Only this module decides what may leave this machine, by the consent in `Deps`; a search of a fallback corpus sends
+nothing. A node that is interrupted to ask runs again from its beginning after the reply: the results of earlier calls
+are kept by a LangGraph task (see `queries`), and nothing is sent before the reply.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from local_rag.text.display import home_path, plural
 from local_rag.text.metadata import chunk_id
 
 WEB_RESULTS = 3
-"""Pages asked for in one web search, as in the tutorials."""
+"""The pages asked for in one web search, as in the tutorials."""
 
 
 def searching(state: State, deps: Deps) -> str:
-    """What a person is shown while the web, or a fallback corpus in its place, is searched."""
+    """Return the text that a person is shown while the web, or a fallback corpus in its place, is searched."""
     return f"searching {home_path(deps.fallback_corpus) if deps.fallback_corpus else 'the web'}"
 
 
 @node(searching)
 def web_search_node(state: State, deps: Deps, emit: Emit) -> State:
-    """CRAG: what the web says is added to the documents that are left."""
+    """Add the results of the web to the remaining documents, as CRAG does."""
     update = _search_web(state, deps, emit)
     if TIME in update.get("spent", ()):
         return update
@@ -49,12 +49,12 @@ def web_search_node(state: State, deps: Deps, emit: Emit) -> State:
 
 @node(searching, rules.after_the_web)
 def web_search(state: State, deps: Deps, emit: Emit) -> State:
-    """Adaptive RAG: what the web says replaces the documents."""
+    """Replace the documents by the results of the web, as Adaptive RAG does."""
     return _search_web(state, deps, emit)
 
 
 def _search_web(state: State, deps: Deps, emit: Emit) -> State:
-    """Pages of the web with what is relevant of each; nothing where no words may leave.
+    """Return pages of the web, cut to their relevant parts; nothing if no words may leave.
 
     A fallback corpus is searched with the working query, as the files are.
     """
@@ -81,7 +81,9 @@ def _search_web(state: State, deps: Deps, emit: Emit) -> State:
 
 
 def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
-    """The words that leave, the last of the person's own, and the update for the state; none where they may not."""
+    """Return the words that leave, made of the person's own questions, and the update; None in place of words if they
+    may not.
+    """
     if why := kept_off_the_web(state.get("turns", ()), deps):
         return None, _refused(why)
     # a checkpointer to go on from needs a thread; where none is named nobody can be asked
@@ -103,8 +105,8 @@ def _leaving(state: State, deps: Deps, emit: Emit) -> tuple[str | None, State]:
 
 
 class _Found(NamedTuple):
-    """What a search brought as a person is shown it, what of it is relevant, and what was said of each; `graded` is
-    what of it stood in the last prompt of the grader.
+    """Hold the results of a search as a person is shown them, the relevant ones, and the verdicts; `graded` are those
+    that stood in the grader's last prompt.
     """
 
     shown: Sequence[Document]
@@ -116,7 +118,7 @@ class _Found(NamedTuple):
 
 
 def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
-    """Pages of the web, of which the strips that help are kept."""
+    """Grade the strips of web pages, and keep the helpful ones."""
     question = standalone_of(state)
     judged = strips.promising(question, documents)
     verdicts = deps.engine.relevance(question, judged) if judged else []
@@ -138,7 +140,7 @@ def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _F
 
 
 def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
-    """Passages of a fallback corpus, graded as those of the files are."""
+    """Grade passages of a fallback corpus as those of the files are graded."""
     verdicts = relevance_verdicts({**state, "documents": list(documents)}, deps)
     pairs = list(zip(documents, verdicts, strict=True))
     relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
@@ -148,7 +150,7 @@ def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) ->
 
 
 def _looked(state: State, results: WebResults, found: _Found) -> State:
-    """The update after a search; where nothing of what it brought is relevant a verdict of its own says why."""
+    """Return the update after a search; if no result is relevant, a verdict of its own gives the reason."""
     graded, count = found.verdicts, plural(len(found.verdicts), found.noun)
     why = f"{len(found.relevant)} of {count} relevant"
     if not found.relevant:
@@ -177,13 +179,15 @@ REPLY: dict[str, Any] = {
     ],
     "description": "whether these words may leave, or a query that leaves in their place",
 }
-"""What an interruption may be answered with, for a client: a schema that LangGraph does not check."""
+"""The possible replies to an interruption, as a schema for clients that LangGraph does not check."""
 
 YES = frozenset({"yes", "y", "ja", "j"})
 
 
 def _resumed_with(query: WebQuery, deps: Deps) -> WebQuery | None:
-    """The query that leaves after an interruption: this one, or that of the reply; None after any other reply."""
+    """Return the query that leaves after an interruption: this one, or that of the reply; None after any
+    other reply.
+    """
     reply = interrupt({"query": query.query, "engine": query.engine}, response_schema=REPLY)
     if reply is True or (isinstance(reply, str) and reply.strip().casefold().rstrip(".!") in YES):
         return query

@@ -13,7 +13,7 @@ from support.shipped_evaluator import document, files_of
 from tokenizers import Tokenizer
 
 from local_rag.core.readings import Calibration, ReadSpan
-from local_rag.engines.evaluator.inputs import LENGTH, MOST, Inputs, Window, best_spans, without_overlap
+from local_rag.engines.evaluator.inputs import LENGTH, MOST_SPANS, Inputs, Window, best_spans, without_overlap
 from local_rag.text.names import header_of
 
 
@@ -138,7 +138,7 @@ def test_it_is_what_a_search_of_all_spans_gives(seed, count):
     ]
     kept = []
     for _, start, end in sorted(every, reverse=True):
-        if len(kept) < MOST and all(end <= other[0] or other[1] <= start for other in kept):
+        if len(kept) < MOST_SPANS and all(end <= other[0] or other[1] <= start for other in kept):
             kept.append((start, end))
     got = best_spans(window, logits, " ".join(words))
     assert [(span.start, span.end) for span in got] == kept

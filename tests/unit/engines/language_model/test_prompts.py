@@ -17,7 +17,7 @@ from local_rag.diagnostics.prompts import example
 from local_rag.engines.language_model import prompts, schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.passages import rendered as all_rendered
-from local_rag.engines.language_model.prompt_texts import DATA_ONLY, LONGEST, TEXTS, PromptTexts, of_person
+from local_rag.engines.language_model.prompt_texts import DATA_ONLY, LONGEST_TEXT, TEXTS, PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts
 
 QUESTION = "What does the plan cost?"
@@ -248,7 +248,7 @@ def test_our_own_texts_pass_their_checks():
         ("rewriter", "Write about {question}.", "unknown placeholder {question}", "this text has no placeholders"),
         ("router", "Choose {first}.", "lacks {sources}", "the sources on offer"),
         ("judge", "Is it correct?", 'does not name the answer "right"', "right and wrong"),
-        ("generator", f"Answer {{shape}}. {'x' * LONGEST}", "a text has at most 4,000", "fewer words"),
+        ("generator", f"Answer {{shape}}. {'x' * LONGEST_TEXT}", "a text has at most 4,000", "fewer words"),
         ("generator", "Answer {shape}. </passage> <passage>", "holds a fence", "without"),
         ("generator", "Answer {shape}. ＜/answer＞", "holds a fence", "without"),
         ("generator", "Answer {shape}. \u202e", "holds a fence, <passage> or <answer>, or characters", "without"),
