@@ -30,7 +30,9 @@ BEGINNING = 400
 LEAST_WORDS = 4
 """Words of a sentence that says something; an address has fewer."""
 BEGINS, TABLES, STANDING_OUT = 2, 5, 6
-"""Sentences with which a file begins, tables, and names, dates and amounts of each kind, those that occur most."""
+"""The most sentences from the beginning of a file, tables, and names, dates and amounts of each kind."""
+WITHOUT_HEADINGS = 5
+"""The most sentences from the beginning of a file that has no headings, such as a letter."""
 SECTIONS = 16
 """Sections with a line of their own; of more the headings alone are named."""
 LEAST_NUMBERED = 3
@@ -115,7 +117,7 @@ def _sections(documents: Sequence[StoredDocument], headings: Headings, title: st
     """
     end = headings[0][1].start if headings and headings[0][0] == 0 else READ
     said = (said for said in _said(documents, 0, 0, end) if not _KEY_LINE.match(said[0]) and said[0] != title)
-    for says, place in islice(said, BEGINS):
+    for says, place in islice(said, BEGINS if headings else WITHOUT_HEADINGS):
         yield OutlineLine("begins", says, (place,))
     levels = sorted({heading.level for _, heading in headings})
     tops = [at for at, (_, heading) in enumerate(headings) if at == 0 or heading.level == levels[0]]
@@ -139,7 +141,7 @@ def _said(documents: Sequence[StoredDocument], number: int, start: int, end: int
     text = documents[number].text[start : start + READ if end is None else min(start + READ, end)]
     for span in sentences(text):
         says = without_bullet(as_read(span.of(text)))
-        if len(words(says)) >= LEAST_WORDS and says[-1] != ":" and "|" not in says:
+        if len(words(says)) >= LEAST_WORDS and says[-1] not in ":," and "|" not in says:
             place = Place(number, documents[number].page, start + span.start, start + span.end)
             yield shorten(says, SENTENCE), place
 
