@@ -30,21 +30,22 @@ def fenced(text: str) -> str:
     text = _HIDDEN.sub("", text)
     if not _BRACKET.search(text):
         return text
-    read, origins = _as_read(text)
     starts = {match.start() for match in _FENCE.finditer(text)}
-    starts |= {origins[match.start()] for match in _FENCE.finditer(read)}
+    for ignored in ("", " "):  # an ignorable character inside a name is not seen, and behind the name it ends it
+        read, origins = _as_read(text, ignored)
+        starts |= {origins[match.start()] for match in _FENCE.finditer(read)}
     return "".join(BROKEN if place in starts else character for place, character in enumerate(text))
 
 
-def _as_read(text: str) -> tuple[str, list[int]]:
-    """Return the text under NFKC without ignorable characters, and for each of its characters the position it comes
-    from.
+def _as_read(text: str, ignored: str) -> tuple[str, list[int]]:
+    """Return the text under NFKC with `ignored` for ignorable characters, and for each of its characters the position
+    it comes from.
 
     Each character is normalized by itself: no combination with its neighbours is ever a letter of a fence.
     """
     read, origins = [], list[int]()
     for place, character in enumerate(text):
-        shown = _IGNORABLE.sub("", unicodedata.normalize("NFKC", character)) if ord(character) > 127 else character
+        shown = _IGNORABLE.sub(ignored, unicodedata.normalize("NFKC", character)) if ord(character) > 127 else character
         read.append(shown)
         origins += [place] * len(shown)
     return "".join(read), origins
