@@ -24,6 +24,7 @@ from local_rag.engines.extractive.quotes import (
     Quote,
     as_written,
     is_dateline,
+    is_row,
     items_around,
     quotes,
     spoken,
@@ -104,6 +105,7 @@ class ExtractiveReader:
                 not quote
                 or (who and is_dateline(text))
                 or spoken(text) in drafts
+                or (chosen and quote.listed and is_row(text))  # a table beside a sentence that answers
                 or any(map(quote.overlaps, chosen.values()))
             ):
                 continue

@@ -88,6 +88,18 @@ def test_lists_how_and_why_take_further_sentences_in_the_order_of_the_passages(q
     assert quoted(question, most=1) == [("Ada Quill built it again in 1911, of stone.", 2)]
 
 
+def test_a_table_does_not_follow_a_sentence_that_answers():
+    told, codes = (
+        "To refill, open the blue valve.",
+        "Code | Meaning\nE04 | refill to 1.5 bar\nE09 | the flue is blocked",
+    )
+    table = {"To refill": (0.8, {"open the blue valve": 6.0}), "Code": (0.7, {"Meaning\nE04 | refill to 1.5 bar": 5.5})}
+    documents = [passage(1, told), passage(2, codes)]
+    assert quoted("How is the boiler refilled?", table=table, documents=documents) == [(told, 0)]
+    alone = quoted("How is the boiler refilled?", table=table, documents=documents[1:])
+    assert "refill to 1.5 bar" in alone[0][0]
+
+
 def test_another_attempt_takes_the_next_best_sentence_and_then_refuses():
     first = "Ada Quill built it again in 1911, of stone. [3]"
     assert quoted("Who built the mill?", failed=first) == [
