@@ -119,7 +119,7 @@ def test_a_model_searches_reads_asks_and_lists(call):
     assert text.startswith("notes/plan.md\n\n<passage>") and "Building starts on 3 May" in text
 
     text, _ = call("ask_files", question=CUP)
-    assert text.startswith("status: abstained\n") and "I could not tell from your files: " in text
+    assert text.startswith("status: abstained\n") and "Your files do not say: " in text
 
     text, _ = call("list_files", glob="notes/*.md")
     assert re.findall(r"^notes/[^ ]+", text, re.M) == ["notes/boat.md", "notes/plan.md"]
