@@ -149,7 +149,7 @@ def log_unknown(error: Exception, what: str) -> None:
 
 
 def error_response(error: Exception, what: str, path: str) -> JSONResponse:
-    """Return the response for an error at a path; an error from outside local-rag is logged, with `what` failed."""
+    """Return the response for an error at a path, and log an error from outside local-rag; `what` names what failed."""
     log_unknown(error, what)
     said = api_error(error)
     headers = dict(said.headers or {})
