@@ -226,8 +226,7 @@ class Guard:
         return caller
 
     async def _body(self, receive: Receive) -> bytes:
-        """Read the body of a request; raise ApiError if it is too large or too late, whatever its Content-Length says.
-        """
+        """Read the body of a request; raise ApiError if it is too large or too late, whatever length it declares."""
         body, limits = bytearray(), self.limits
         try:
             with anyio.fail_after(limits.request):

@@ -41,7 +41,7 @@ class Completion:
 def completion_of(
     answer: Answer, label: PathLabel, view: Mapping[str, Any], page: str, index: str | None, *, listed: bool
 ) -> Completion:
-    """Return an answer as a completion whose sources open at the address `page`; `listed` lists them in the text too."""
+    """Return an answer as a completion whose sources open at the address `page`; `listed`: the text lists them too."""
     shown = blocks(answer, label)
     content = inert(markdown(shown, quotes=listed))
     annotations = [_annotation(source, content, page, index) for source in sources_of(answer, label)]
@@ -71,8 +71,7 @@ def reasoning(name: str, value: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """Build the objects of one reply: `created` is in seconds since 1970, and `model` is the client's name of the model.
-    """
+    """Build the objects of one reply: `created` is in seconds since 1970, and `model` is the name the client gave."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
