@@ -143,8 +143,7 @@ def _in_words(kinds: Counter[str]) -> str:
 
 
 def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path:
-    """Return the folder that a request names; raise ApiError if it may not be indexed, and NotFound if it is missing.
-    """
+    """Return the folder that a request names; raise ApiError if it may not be indexed, NotFound if it is missing."""
     if request.root == DROPPED:
         return _folder_below(dropped_files(workspace.settings_of(request.index)), request.below)
     roots = allowed_roots(workspace, request.index, caller)
@@ -175,8 +174,7 @@ def _folder_below(root: Path, below: str) -> Path:
 
 
 def _indexed_in(workspace: Workspace, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
-    """Return the names of folders in a folder: those with indexed files below, and those that the next update enters.
-    """
+    """Return two sets of folder names: those with indexed files below, and those that the next update enters."""
     from local_rag.index.sync.walk import folders_entered
 
     try:

@@ -40,7 +40,7 @@ A part has about 2,000 tokens, so that a window of 4,096 holds it with its promp
 """
 COMPUTED = Grade("fully", 5)
 SHORT, LONG = 3, 8
-"""The most sentences in the summary of a part, and in that of the whole."""
+"""The most sentences in the summary of a part, and in that of the whole, unless the shape of the answer allows more."""
 
 
 @node(lambda state, deps: "looking through all files" if state["whole"] == FILES else "reading the whole document")
