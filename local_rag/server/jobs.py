@@ -62,7 +62,7 @@ class WebConsent:
     def proposed(self, query: WebQuery) -> threading.Event:
         """Return the event that is set when the person has decided on a query.
 
-        The query's event and the search for its consent may come in either order.
+        The event that shows the query and the call of `may_search` may come in either order.
         """
         with self._lock:
             if self._query != query:

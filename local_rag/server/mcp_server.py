@@ -115,7 +115,7 @@ class Tools:
     ) -> str:
         """Find the passages of the person's files that fit a query, by meaning and by words, best first.
 
-        Quick: no language model works. Each passage has an id for read_file.
+        This is quick, as no language model runs. Each passage has an id for read_file.
         """
         return await _told(lambda: self._search(query, limit, within))
 
@@ -129,8 +129,8 @@ class Tools:
     ) -> str:
         """Answer a question from the person's files with checked quotes, or say that the files do not say.
 
-        Takes seconds, with a large language model minutes; one question is worked on at a time. What takes longer than
-        `seconds` gives the nearest passages.
+        This takes seconds, or minutes with a large language model; one question is answered at a time. A question that
+        takes longer than `seconds` gives the nearest passages.
         """
 
         def events() -> Iterator[tuple[Event, PathLabel]]:
