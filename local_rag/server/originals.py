@@ -116,7 +116,7 @@ def _has_changed(row: FileRow, real: Path, status: os.stat_result) -> bool:
         return False
     if status.st_size != row.size:
         return True
-    return _digest(real, file_state(status)) != row.sha256[:64]  # the rules for reading archives follow the digest
+    return _digest(real, file_state(status)) != row.sha256[:64]  # the stamp of a container's rules follows it
 
 
 @lru_cache(1_000)
@@ -231,8 +231,7 @@ def around(
     after: int = AFTER,
     rows: Sequence[tuple[int, int]] = (),
 ) -> Window:
-    """Return the text around a span, cut at ends of lines or words if some are near; the span or the rows are marked.
-    """
+    """Return the text around a span, cut at near ends of lines or words, with the span or the rows marked."""
     text = document.text
     first, last = max(0, start - before), min(len(text), end + after)
     if first:
