@@ -36,8 +36,7 @@ router = APIRouter()
 
 
 class MakeCase(Body):
-    """Name the case file for a run, and say what is right: the run's answer, other answers, or that the files lack one.
-    """
+    """Name the case file for a run, and say what is right: the run's answer, other answers, or that there is none."""
 
     cases: CasesName
     right: bool = False

@@ -46,8 +46,7 @@ def listen(port: int, *, exactly: bool = False) -> tuple[Sequence[socket.socket]
 
 
 def _bound(port: int) -> list[socket.socket]:
-    """Return sockets at both loopback addresses, or at IPv4 alone on a machine without IPv6; [] if the port is taken.
-    """
+    """Return sockets at both loopback addresses, or only at IPv4 without IPv6, or none if the port is taken."""
     bound: list[socket.socket] = []
     for host in LOOPBACK:
         try:
