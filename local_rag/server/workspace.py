@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Workspace:
     """Hold the settings, everything opened for them, and the folders below which the page may index.
 
-    `flags` are the settings from the command line; they apply to every index. `watched` has the watcher of each index by
-    its folder; watchers end when `closing` is set. Several threads may use a workspace.
+    `flags` are the settings from the command line; they apply to every index. `watched` has the watcher of each index
+    by its folder; watchers end when `closing` is set. Several threads may use a workspace.
     """
 
     def __init__(
