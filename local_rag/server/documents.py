@@ -204,7 +204,7 @@ def place(
     quote: Annotated[str, Query(max_length=20_000)] = "",
     rows: Annotated[str, Query(max_length=5_000, pattern=r"^(\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*)?$")] = "",
 ) -> QuotePlace:
-    """Find a quote, given by its document, its code points there and its text, and send it in the text around it.
+    """Find a quote by its document, its code points there and its words, and send it with the text around it.
 
     The document is named by number, page, or a passage of it (`chunk_id`); in a file of several documents, such as a
     mailbox, only the number or the passage is unambiguous. `rows` are the code points of the rows from which an answer

@@ -366,10 +366,10 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
 
 @router.post("/api/index/forget")
 def forget(request: Forget, workspace: Here) -> dict[str, Any]:
-    """Take files out of the index.
+    """Take files out of the index; send how many were `removed`, what is `kept_out`, and the records that quote them.
 
-    `removed` counts them, and `kept_out` has the patterns that exclude them from now on. Of the chats and records that
-    quote them `deleted` counts those that were deleted, and `quoting` those that are left.
+    `kept_out` has the patterns that exclude them from now on. Of the chats, records and judgements that quote them
+    `deleted` counts those that were deleted, and `quoting` those that are left.
     """
     from local_rag.diagnostics import kept
     from local_rag.runtime.opening import open_index

@@ -83,7 +83,7 @@ def runs(
     cursor: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RunList:
-    """List the recorded questions from a cursor on, of a status, with these words, or of an index."""
+    """List the recorded questions from a cursor on, narrowed by status, words and index."""
     history, words = workspace.history, filter.casefold()
     folder = None if index is None else workspace.settings_of(index).index_path
     listed = [run for run in history.runs(index=folder, status=status) if words in run.question.casefold()]
