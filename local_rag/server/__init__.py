@@ -1,1 +1,1 @@
-"""The local page and its API: one process, one person. Only this package imports Starlette and uvicorn."""
+"""Serve the local page and its API to one person from one process; only this package imports Starlette and uvicorn."""

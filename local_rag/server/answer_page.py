@@ -1,6 +1,6 @@
-"""An answer as one HTML file with its quotes in their passages: it needs nothing else, and asks no one for anything.
+"""Write an answer as one self-contained HTML file that shows its quotes in their passages.
 
-The page's own policy forbids scripts and requests.
+The Content-Security-Policy of the file forbids scripts and requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabel
 
 CONTEXT = 600
-"""Code points that are shown before a quote, and after it, about."""
+"""About how many code points are shown before a quote, and after it."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2329; --soft: #5b6570; --line: #d9dee3; --paper: #fff; --mark: #fff1b8; }
@@ -52,7 +52,7 @@ footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
 
 
 def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str) -> str:
-    """The whole file. `label` names files, `at` is when the answer was given (ISO 8601)."""
+    """Return the whole HTML file; `label` names files, and `at` is when the answer was given (ISO 8601)."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     way = f"{answer.graph}: {' → '.join(answer.path)}" if answer.path else answer.graph
@@ -70,7 +70,7 @@ def answer_page(workspace: Workspace, answer: Answer, label: PathLabel, at: str)
 
 
 def passage_of(workspace: Workspace, source: Source) -> Sequence[Node]:
-    """A quote, marked, in the text around it; alone where it is not certain where it stands."""
+    """Return a marked quote in the text around it, or the quote alone if its place is not certain."""
     citation, file = source.citation, file_id_of(source.citation)
     if not file or citation.start >= citation.end:  # of the web, or what a file says of itself
         return alone(source)

@@ -1,4 +1,4 @@
-"""What a client is sent of answers, passages and events: what the core has, with what a page needs beside it."""
+"""Build the JSON that clients get for answers, passages and events: the fields of the core and those the page needs."""
 
 from __future__ import annotations
 
@@ -29,28 +29,32 @@ SHORT = (
     *("question", "text", "short", "status", "status_text", "certainty", "citations", "nearest", "conflicts"),
     *("thread", "turn", "run", "seconds"),
 )
-"""What an answer is without `detail`."""
+"""The fields of an answer that are sent without `detail`."""
 
 
 def file_id(path: str) -> str:
-    """The ID by which a client names a file, for paths never come from one: of its SHA-256 the first 20 hex digits."""
+    """Return the ID by which a client names a file: the first 20 hex digits of the SHA-256 of its path.
+
+    A client never sends a path.
+    """
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
 def id_of(source: str, origin: str, fallback_corpus: str = "") -> str:
-    """The ID of a file of the index; empty for what is none."""
+    """Return the ID of an indexed file, or "" for any other source."""
     return file_id(source) if origin == "files" and source and not fallback_corpus else ""
 
 
 def file_id_of(citation: Citation) -> str:
-    """The ID of the file that a citation is of; empty where it is of none."""
+    """Return the ID of the file that a citation quotes, or "" if it quotes no file."""
     return id_of(citation.source, citation.origin, citation.fallback_corpus)
 
 
 def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, at: str = "") -> dict[str, Any]:
-    """An answer with its blocks; each quote in them and beside them says where it stands in words, and its file's ID.
+    """Return an answer with its blocks; each quote has its place in words and the ID of its file.
 
-    `label` names files, `at` is when it was given (ISO 8601), `turn` its number in its thread, 0 outside of one.
+    `label` names files, `at` is when the answer was given (ISO 8601), and `turn` is its number in its thread, or 0
+    without a thread.
     """
     shown = blocks(answer, label)
     status = next(block for block in shown if isinstance(block, NoteBlock) and block.name == "status")
@@ -84,7 +88,7 @@ def answer_view(answer: Answer, label: PathLabel = home_path, *, turn: int = 0, 
 
 
 def _name_quotes(block_views: Iterable[Mapping[str, Any]], answer: Answer) -> None:
-    """Give each mark of the text the position of its quote among the citations: one passage has several quotes."""
+    """Add to each mark of the text the position of its quote in the citations, as a passage may have several quotes."""
     places: dict[tuple[int, str], int] = {}
     for place, citation in enumerate(answer.citations):
         places.setdefault((citation.number, citation.sentence), place)
@@ -107,7 +111,7 @@ def _nodes_of(nodes: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def cut(text: str, stems: Collection[str]) -> list[dict[str, Any]]:
-    """Return a text in segments, the words of these stems marked."""
+    """Cut a text into segments, and mark those that are words with these stems."""
     segments, last = list[dict[str, Any]](), 0
     for start, end in spans_of(text, stems):
         segments += ({"text": text[last:start], "mark": False}, {"text": text[start:end], "mark": True})
@@ -116,12 +120,12 @@ def cut(text: str, stems: Collection[str]) -> list[dict[str, Any]]:
 
 
 def spans_of(text: str, stems: Collection[str]) -> list[tuple[int, int]]:
-    """Return where the words of these stems stand."""
+    """Return the spans of the words with these stems."""
     return [word.span() for word in WORD.finditer(text) if stem(fold(word.group())) in stems]
 
 
 def block_view(block: Block) -> dict[str, Any]:
-    """A block, its sources as `source_view` has them."""
+    """Return a block as plain values, its sources in the form of `source_view`."""
     view: dict[str, Any] = to_plain(block)
     if isinstance(block, Quotes | Nearest):
         view["sources"] = [*map(source_view, block.sources)]
@@ -131,14 +135,14 @@ def block_view(block: Block) -> dict[str, Any]:
 
 
 def source_view(source: Source) -> dict[str, Any]:
-    """A citation, and beside it how it is shown."""
+    """Return the fields of a citation together with those that say how it is shown."""
     shown: dict[str, Any] = to_plain(source)
     shown |= {"file_id": file_id_of(source.citation), "place": source.place}
     return shown.pop("citation") | shown  # type: ignore[no-any-return]
 
 
 def short(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The short form of an answer."""
+    """Return the short form of an answer."""
     return {name: answer[name] for name in SHORT}
 
 
@@ -152,19 +156,19 @@ def is_table(source: str) -> bool:
 
 
 def table(text: str, spans: Sequence[tuple[int, int]]) -> Sequence[Node]:
-    """Return rows below their header as a tree, these spans of them marked."""
+    """Return rows below their header as a tree in which these spans are marked."""
     return rendered(text, TABLES[0], (), 0, len(text), spans).nodes
 
 
 PASSAGE = {"chunk_id": "", "page": None, "heading": "", "start": 0, "end": 0, "url": "", "title": "", "origin": "files"}
-"""What a passage says of itself, and what holds where it does not."""
+"""The fields of a passage's metadata that are sent, with their defaults."""
 
 
 def passage_view(passage: Document, label: PathLabel = home_path, stems: Collection[str] = ()) -> dict[str, Any]:
-    """A passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
+    """Return a passage: `score` orders a search, `dense` is the cosine (None: not embedded), `sparse` BM25's share.
 
-    `start` and `end` are code points of its document, `read` is its text without markup; that of rows is also a tree,
-    `rows`, with the words of the stems marked.
+    `start` and `end` are code points of its document, and `read` is its text without markup. A passage of a table also
+    has `rows`, a tree in which the words with the stems are marked.
     """
     known = PASSAGE | {name: value for name, value in passage.metadata.items() if value is not None}
     url, source = known["url"], known.get("source", "")
@@ -182,7 +186,7 @@ def passage_view(passage: Document, label: PathLabel = home_path, stems: Collect
 
 
 def event_view(event: Event, label: PathLabel) -> tuple[str, dict[str, Any]]:
-    """The name of an event and its fields: a passage as `passage_view` has it, no state after a node."""
+    """Return the name and fields of an event: passages as of `passage_view`, and of a step no state of the graph."""
     fields: dict[str, Any]
     if isinstance(event, Retrieved):
         fields = {"query": event.query, "passages": [passage_view(passage, label) for passage in event.documents]}

@@ -1,4 +1,4 @@
-"""The application: FastAPI with every endpoint, behind the guard; its models are the document of the API."""
+"""Build the FastAPI application with every endpoint behind the guard; its models define the document of the API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from local_rag.server.workspace import Here, Workspace
 
 PAGE = Path(__file__).parent / "page"
 LONG = 365 * 24 * 3600
-"""Seconds that a browser keeps the cookie of a session, which ends with the server before."""
+"""Seconds that a browser keeps the cookie of a session; the session ends sooner, with the server."""
 _OF_INDEX = (index, suggestions, folders, dropped)
 ROUTERS = [each.router for each in (ask, search, documents, *_OF_INDEX, threads, runs, evaluation, openai)]
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
@@ -52,7 +52,7 @@ pages = APIRouter(include_in_schema=False, default_response_class=FileResponse)
 
 
 def application(workspace: Workspace | None = None) -> FastAPI:
-    """What a server runs. Without a workspace it answers nothing, and says what there is (`openapi`)."""
+    """Return the application that a server runs; without a workspace it only describes the API (`openapi`)."""
     app = FastAPI(
         title="local-rag",
         version="1",
@@ -75,7 +75,7 @@ def application(workspace: Workspace | None = None) -> FastAPI:
 
 
 def _layers(workspace: Workspace) -> list[Middleware]:
-    """From the outside to the inside."""
+    """Return the middleware, from the outermost to the innermost."""
     origins = workspace.settings.values.api.allow_origins
     cors = Middleware(
         CORSMiddleware,
@@ -90,13 +90,13 @@ def _layers(workspace: Workspace) -> list[Middleware]:
 
 @router.get("/api/health")
 def health() -> dict[str, str]:
-    """Whether the server answers, and its version."""
+    """Report that the server answers, and its version."""
     return {"status": "ok", "version": __version__}
 
 
 @pages.get("/")
 def page(request: Request, workspace: Here) -> Response:
-    """Return the page; a code in its address signs it in, once: the secret then stands in it, for its scripts."""
+    """Send the page; an unused code in its address signs it in, and then it holds the secret for its scripts."""
     access = workspace.access
     if not access.spends(request.query_params.get("code", "")):
         return FileResponse(PAGE / "index.html")
@@ -110,5 +110,5 @@ def page(request: Request, workspace: Here) -> Response:
 
 @pages.get("/favicon.ico")
 def icon() -> Response:
-    """What browsers look for by themselves."""
+    """Send the icon that browsers request on their own."""
     return FileResponse(PAGE / "icon.svg")

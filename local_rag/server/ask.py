@@ -1,4 +1,4 @@
-"""Questions, and the jobs of the server: asked, watched, stopped, and allowed to search the web."""
+"""Ask questions; list, follow and stop the jobs of the server; give or refuse consent to a web search."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ from local_rag.server.turns import NOT_KEPT, turn_view
 from local_rag.server.workspace import Here, Workspace
 
 OPENING = "open"
-"""What works, as a node does, before the first one: the index and the models are opened, once."""
+"""The name of the step before the first node, in which the index and the models are opened once."""
 
 _NAMING = threading.Lock()
-"""Held while a thread gets its name, so that no two begin with the same."""
+"""The lock that is held while a thread gets its name, so that no two threads begin with the same name."""
 
 router = APIRouter()
 
 
 class Ask(Narrowed):
-    """A question. What is left out is as the settings have it; `within`, dates, types and authors narrow it to files.
+    """Describe a question; a missing field is as in the settings, and `within`, dates, types and authors narrow it.
 
-    `thread`: left out, the question is in no thread; "", it begins one that is named after it; else it goes on there.
-    `files` narrows it to files by their IDs, too.
-    `web`: whether a page may ask its person to let words leave; a program's question never searches the web.
-    `each` asks every file alone: each is a `row`, and the last event has all rows, as CSV and Markdown, too.
-    Without `stream` the answer alone is sent, once it stands; `detail` adds how it came about.
+    `thread`: without it the question is in no thread, "" begins a thread named after the question, and a name continues
+    that thread.
+    `files` narrows the question to files by their IDs, too.
+    `web`: a page may ask its person for consent to a web search; the question of a program never searches the web.
+    `each` asks every file alone: each gives a `row`, and the last event has all rows, also as CSV and Markdown.
+    Without `stream` only the answer is sent, when it is complete; `detail` adds how it was found.
     """
 
     question: str = Field(max_length=4 * LONGEST_QUESTION)
@@ -67,12 +68,12 @@ class Ask(Narrowed):
 
     @property
     def scope(self) -> dict[str, Any]:
-        """Return what was chosen for it, which its chat keeps."""
+        """The choices for this question, which its chat keeps."""
         return self.model_dump(mode="json", exclude_defaults=True, exclude=NOT_KEPT)
 
 
 class Consent(Body):
-    """Whether the words that were shown, `query` of the event, may leave."""
+    """Say whether the shown words, the `query` of the event, may be sent to the web."""
 
     send: bool
     query: str
@@ -80,7 +81,10 @@ class Consent(Body):
 
 @dataclass(frozen=True)
 class JobView:
-    """A job: `position` counts the questions before it, `about` has its question, thread and graph, or its index."""
+    """Describe a job: `position` counts the questions before it.
+
+    `about` has the question, its thread and its graph, or the index.
+    """
 
     id: str
     kind: str
@@ -92,7 +96,7 @@ class JobView:
 
 @dataclass(frozen=True)
 class UnfinishedView:
-    """An index whose indexing was cut off by the end of a server, and the `share` that was done by then, if known."""
+    """Name an index whose indexing the end of a server cut off, with the `share` that was done, if known."""
 
     index: str
     share: float | None
@@ -100,16 +104,17 @@ class UnfinishedView:
 
 @dataclass(frozen=True)
 class JobsView:
-    """What is at work, and while nothing is indexed what was cut off."""
+    """List the jobs, and the indexing that was cut off if none runs now."""
 
     jobs: Sequence[JobView]
     unfinished: Sequence[UnfinishedView]
 
 
 def enter(asked: Ask, workspace: Workspace, caller: Caller, turns: Sequence[Turn] = ()) -> Job:
-    """The question in the queue; that of a thread is kept there from now on, any other follows these turns.
+    """Put a question into the queue and return its job.
 
-    Raises what is wrong with it before anything begins.
+    A question with a thread is stored there at once; one without follows these turns. Raise what is wrong with the
+    question before anything begins.
     """
     check_question(asked.question)
     question = asked.question.encode("utf-8", "replace").decode().strip()
@@ -135,7 +140,10 @@ def _queued(
     waiting: str = "",
     turns: Sequence[Turn] = (),
 ) -> Job:
-    """A job of it; `waiting` is its ID in the history until it begins. Raises ApiError for a model that is missing."""
+    """Queue the job of a question; `waiting` is its ID in the history, or "".
+
+    Raise ApiError for a missing model.
+    """
     from local_rag.runtime.engine_choice import check_named
 
     settings = _settings(workspace, asked, caller)
@@ -151,7 +159,7 @@ def _queued(
     about["graph"] = asked.graph or workspace.settings.values.graph
 
     def end(**how: Any) -> None:
-        """Write how it ended before it began; what has begun is written by who answers it."""
+        """Record how a question ended that had not begun; `Rag` records those that have."""
         if waiting:
             with suppress(LocalRagError):
                 workspace.history.end(waiting, **how)
@@ -168,7 +176,7 @@ def _queued(
 
 @router.post("/api/ask")
 async def ask(asked: Ask, workspace: Here, caller: Asking) -> Any:
-    """Ask a question: its events as they happen, the answer last; or the answer alone."""
+    """Ask a question, and send its events as they happen, the answer last, or only the answer."""
     return await job_response(
         lambda: enter(asked, workspace, caller), workspace.limits, stream=asked.stream, detail=asked.detail
     )
@@ -176,7 +184,7 @@ async def ask(asked: Ask, workspace: Here, caller: Asking) -> Any:
 
 @router.get("/api/jobs")
 def jobs(workspace: Here) -> JobsView:
-    """The questions that run or wait, the indexing that runs, and what of it was cut off."""
+    """List the questions that run or wait, the indexing that runs, and the indexing that was cut off."""
     questions, indexing = workspace.jobs.questions(), workspace.jobs.indexing
     listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
@@ -186,7 +194,7 @@ def jobs(workspace: Here) -> JobsView:
 
 @router.get("/api/jobs/{id}/events")
 async def events(id: str, workspace: Here, detail: bool = False) -> Response:
-    """The events of a job, from the first one on and then as they come."""
+    """Send the events of a job, from the first one on and then as they come."""
     return event_stream(workspace.jobs.get(id), workspace.limits.heartbeat, detail=detail)
 
 
@@ -199,7 +207,7 @@ def stop(id: str, workspace: Here) -> dict[str, bool]:
 
 @router.post("/api/jobs/{id}/web", dependencies=[Depends(person_only)])
 def consent(id: str, given: Consent, workspace: Here) -> dict[str, bool]:
-    """Let the words of a web query leave, or not; for a page alone."""
+    """Allow or refuse that the words of a web query are sent; only the page can do so."""
     waiting = workspace.jobs.get(id).consent
     if waiting is None:
         raise ApiError(409, "conflict", "this job asks for no consent")
@@ -255,7 +263,7 @@ def _events(
 
 
 def _settings(workspace: Workspace, asked: Ask, caller: Caller) -> dict[str, Any]:
-    """What the question sets besides the index. The web is off for a program, whatever the settings say."""
+    """Return the settings of a question besides the index; the web is always off for a program."""
     configured = workspace.settings.values.web.enabled != "off"
     wanted = caller == "cookie" and (configured if asked.web is None else asked.web)
     web = None if wanted == configured else "ask" if wanted else "off"

@@ -1,18 +1,18 @@
-"""Who may ask: the one layer that every request passes before anything answers it.
+"""Decide who may ask, in one layer that every request passes first.
 
-Two things open the server: the key, which lies in `DATA/server/key` for its owner alone, and the session of a page,
-which a browser gets for a code that is made with the key and works once, and which ends with the process. A session is
-a cookie and a secret: browsers send the cookie to every server of this machine, whatever its port, and the secret lies
-where only pages of this port read it.
+A request needs either the key, which only its owner can read in `DATA/server/key`, or the session of a page. A browser
+gets a session for a code that is made with the key and works once; the session ends with the process. A session is
+a cookie and a secret: browsers send the cookie to every server of this machine, whatever its port, but only pages of
+this port can read the secret.
 Behind `TrustedHostMiddleware`, which refuses every `Host` but loopback, this layer refuses:
 
 - a request of another origin, by `Origin` or `Sec-Fetch-Site`: 403; only the page itself can be navigated to;
 - all but the files of the page without the key, or below /api the cookie and either the secret in a header or an
   address signed with it: 401;
-- a POST that is not JSON: 415; a body of more than 1 MiB: 413; one that does not come in time: 408;
-- a request beside a hundred others: 429.
+- a POST that is not JSON: 415; a body of more than 1 MiB: 413; a body that does not arrive in time: 408;
+- a request while a hundred others are under way: 429.
 
-A client that takes nothing of its response for half a minute is left.
+The connection of a client that reads nothing of its response for half a minute is closed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET = "x-local-rag-page"
 """The header in which the page sends its secret."""
 FILES = re.compile(r"/|/favicon\.ico|/page/.*")
-"""The paths of the page, which everybody may have; only below /api the page is answered by its session."""
+"""The paths of the page, which need no key; the session of a page is valid only below /api."""
 KEY = "local-rag serve --print-key"
 AGAIN = "local-rag serve --print-url   prints the address of the running server"
 
@@ -58,17 +58,18 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""Of every response that does not have another one of its own."""
+"""The headers of every response, unless it sets its own."""
 
 Caller = Literal["cookie", "key"]
-"""Who asks: a page, by the cookie of its browser, or a program, by the key."""
+"""The kinds of callers: a page with the cookie of its browser, or a program with the key."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds one server. Seconds, bytes, and counts of what is under way at the same time.
+    """Set the limits of a server, in seconds, bytes, and numbers of simultaneous requests.
 
-    `waiting` questions wait behind the one that runs; `heavy` searches and drawn pages work, `heavy_waiting` wait.
+    At most `waiting` questions wait behind the one that runs; `heavy` searches and page drawings run at a time, and
+    `heavy_waiting` more may wait.
     """
 
     requests: int = 100
@@ -82,7 +83,7 @@ class Limits:
 
 
 class Access:
-    """The key of whoever owns the data folder, and the session of this server, which every signed-in page shares."""
+    """Hold the key of the data folder, and the session of this server that all signed-in pages share."""
 
     def __init__(self, data_folder: Path, port: int) -> None:
         self.key, self.session = read_key(data_folder), secrets.token_urlsafe(KEY_BYTES)
@@ -91,7 +92,7 @@ class Access:
         self._began, self._spent, self._lock = time.time_ns(), set[str](), threading.Lock()
 
     def spends(self, code: str) -> bool:
-        """Return whether a code signs in: it was made with the key since this server began, and nobody has used it."""
+        """Use up a code; return whether it was made with the key since this server began and was still unused."""
         moment, _, signature = code.rpartition("-")
         made = re.match(r"[0-9a-f]{1,20}(?=-)", moment)
         if not (made and int(made[0], 16) >= self._began and is_same(signature, _signature(self.key, moment))):
@@ -102,20 +103,24 @@ class Access:
         return fresh
 
     def is_key(self, given: str) -> bool:
-        """Whether somebody gave the key."""
+        """Return whether the given text is the key."""
         return is_same(given, self.key)
 
     def has_signed(self, address: str) -> bool:
-        """Whether the page has signed an address, path and query, as for a picture, with which no header can be sent.
+        """Return whether the page has signed an address (path and query), as it does where it can send no header.
 
-        What ends it, `pass=`, is the HMAC of what stands before, by the secret.
+        The page signs the addresses of pictures, for instance: the value of `pass=` at the end is the HMAC of all text
+        before the value, by the secret.
         """
         signed, _, given = address.rpartition("pass=")
         expected = hmac.new(self.secret.encode(), signed.encode(), "sha256").hexdigest()
         return is_same(given, expected)
 
     def caller(self, headers: Headers, address: str) -> Caller:
-        """Who asks for what. A header that names a key is conclusive. Raises ApiError for who may not."""
+        """Return who asks for an address; raise ApiError for anyone who may not.
+
+        An Authorization header alone decides, whatever the cookie says.
+        """
         if (given := headers.get("authorization")) is not None:
             scheme, _, key = given.partition(" ")
             if scheme.lower() == "bearer" and self.is_key(key.strip()):
@@ -129,7 +134,7 @@ class Access:
 
 
 def new_code(key: str) -> str:
-    """Return a code that signs a browser in once, at the server that runs: afterwards it is of no use."""
+    """Return a code that signs a browser in once, at the server that runs now."""
     moment = f"{time.time_ns():x}-{secrets.token_hex(8)}"
     return f"{moment}-{_signature(key, moment)}"
 
@@ -139,12 +144,12 @@ def _signature(key: str, moment: str) -> str:
 
 
 def is_same(given: str, expected: str) -> bool:
-    """Whether both are the same, compared in constant time."""
+    """Return whether two texts are equal, compared in constant time."""
     return secrets.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 def read_key(data_folder: Path) -> str:
-    """The key; made when it is asked for first, or where its file is damaged. Raises OSError."""
+    """Return the key, after making one if its file is missing or damaged; raise OSError."""
     path = data_folder / FOLDER / "key"
     key = path.read_text(encoding="ascii", errors="replace").strip() if path.exists() else ""
     if len(key) < KEY_BYTES:
@@ -160,7 +165,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def person_only(request: Request) -> None:
-    """Raises ApiError for a program: what it guards is for a person who looks at the page."""
+    """Raise ApiError for a program, as the endpoint is only for a person at the page."""
     if caller_of(request) != "cookie":
         raise ApiError(403, "forbidden", "this is for a person at the page; the key cannot do it")
 
@@ -169,7 +174,7 @@ Asking = Annotated[Caller, Depends(caller_of)]
 
 
 class Guard:
-    """The layer; `origins` are those of other pages that may use the key."""
+    """Check every request before the application; pages of the other `origins` may use the key."""
 
     def __init__(self, app: ASGIApp, access: Access, limits: Limits, origins: Collection[str] = ()) -> None:
         self.app, self.access, self.limits, self.origins = app, access, limits, frozenset(origins) - {"*"}
@@ -186,7 +191,7 @@ class Guard:
             come = [{"type": "http.request", "body": await self._body(receive), "more_body": False}]
 
             async def received() -> Message:
-                """The body that has come, and then what the client does."""
+                """Return the body that was read, and afterwards the next messages of the client."""
                 return come.pop() if come else await receive()
 
             await self.app(scope, received, response)
@@ -200,7 +205,7 @@ class Guard:
             self._under_way -= 1
 
     def _admitted(self, scope: Scope, headers: Headers) -> Caller | None:
-        """Who asks, None for the files of the page, which everybody may have. Raises ApiError for what is refused."""
+        """Return who asks, or None for the files of the page, which need no key; raise ApiError to refuse a request."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         listed = origin in self.origins
         foreign = origin not in (None, f"http://{headers.get('host')}") or site not in ("same-origin", "none")
@@ -221,7 +226,7 @@ class Guard:
         return caller
 
     async def _body(self, receive: Receive) -> bytes:
-        """The body of a request, which is small and comes in time whatever it says of its length. Raises ApiError."""
+        """Read the body of a request; raise ApiError if it is too large or too late, whatever length it declares."""
         body, limits = bytearray(), self.limits
         try:
             with anyio.fail_after(limits.request):
@@ -239,7 +244,7 @@ class Guard:
 
 
 class _Response:
-    """Sends a response with the headers of each. Raises TimeoutError for a client that does not take it."""
+    """Send a response with `HEADERS`; raise TimeoutError for a client that does not read it."""
 
     def __init__(self, send: Send, patience: float) -> None:
         self._send, self._patience, self.started = send, patience, False

@@ -1,4 +1,4 @@
-"""Answers in the form of OpenAI's chat completions: text with its sources, annotations, usage; whole, or in chunks.
+"""Write answers as OpenAI's chat completions, whole or in chunks: text with its sources, annotations and usage.
 
 The form is that of https://github.com/openai/openai-openapi (CreateChatCompletionResponse and …StreamResponse), with
 `reasoning_content`, which many chat programs show, and with the whole answer as `local_rag`.
@@ -22,15 +22,15 @@ from local_rag.text.display import is_page, plural, shorten
 from local_rag.text.markup import inert
 
 LONGEST_QUOTE = 300
-"""Characters of a quote in the address of its place."""
+"""The most characters of a quote in the address of its place."""
 
 _PLACE = ("page", "chunk_id", "start", "end", "located")
-"""What the page is told of a quote, besides its words: see `placed` in `page/parts/document_pane.js`."""
+"""The fields of a quote that its address has besides its words: see `placed` in `page/parts/document_pane.js`."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What is replied: its text, where its sources open, what it cost, and the whole `answer` as a page has it."""
+    """Hold a reply: its text, the addresses of its sources, its token usage, and the `answer` as the page gets it."""
 
     content: str
     annotations: list[dict[str, Any]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Completion:
 def completion_of(
     answer: Answer, label: PathLabel, view: Mapping[str, Any], page: str, index: str | None, *, listed: bool
 ) -> Completion:
-    """An answer as a completion; its sources open at the address of the page, and are `listed` in the text, too."""
+    """Return an answer as a completion whose sources open at the address `page`; `listed`: the text lists them too."""
     shown = blocks(answer, label)
     content = inert(markdown(shown, quotes=listed))
     annotations = [_annotation(source, content, page, index) for source in sources_of(answer, label)]
@@ -50,7 +50,7 @@ def completion_of(
 
 
 def reasoning(name: str, value: Mapping[str, Any]) -> str:
-    """What a chat program shows of an event while the answer does not stand; empty for what it does not."""
+    """Return the line that a chat program shows of an event before the answer comes, or "" for an event not shown."""
     match name:
         case "queued" if value["position"]:
             line = f"waiting for {plural(value['position'], 'question')}"
@@ -71,26 +71,26 @@ def reasoning(name: str, value: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Reply:
-    """The frame of one reply: its ID, its time in seconds since 1970, and the model as the client named it."""
+    """Build the objects of one reply: `created` is in seconds since 1970, and `model` is the name the client gave."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
     created: int = field(default_factory=lambda: int(time.time()))
 
     def whole(self, completion: Completion, thoughts: str) -> dict[str, Any]:
-        """The reply to a request without a stream."""
+        """Return the reply to a request without `stream`."""
         message = {"role": "assistant", "content": completion.content, "annotations": completion.annotations}
         choice = {"index": 0, "message": message | {"reasoning_content": thoughts}, "finish_reason": "stop"}
         rest = {"usage": completion.usage, "local_rag": completion.answer}
         return self._frame("chat.completion", [choice]) | rest
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
-        """A piece of the reply to a request with one."""
+        """Return a chunk of the reply to a request with `stream`."""
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return self._frame("chat.completion.chunk", [choice])
 
     def last_chunks(self, completion: Completion, *, usage: bool) -> Iterator[dict[str, Any]]:
-        """The pieces once the answer stands."""
+        """Yield the last chunks, which hold the answer."""
         yield self.chunk({"content": completion.content})
         if completion.annotations:
             yield self.chunk({"annotations": completion.annotations})
@@ -107,7 +107,7 @@ def _usage(prompt: int, output: int) -> dict[str, int]:
 
 
 def _annotation(source: Source, content: str, page: str, index: str | None) -> dict[str, Any]:
-    """The source as OpenAI's `url_citation`; `start_index` and `end_index` are the code points of its first mark."""
+    """Return a source as OpenAI's `url_citation`; `start_index` and `end_index` are code points of its first mark."""
     citation, file = source.citation, file_id_of(source.citation)
     mark = f"[{citation.number}]"
     start = max(0, content.find(mark))

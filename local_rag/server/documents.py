@@ -1,4 +1,4 @@
-"""The indexed files, and one of them: its documents, where a quote stands in it, its pages, and the file itself."""
+"""List the indexed files, and send a file's text, outline, pages and original, and the place of a quote in it."""
 
 from __future__ import annotations
 
@@ -36,34 +36,34 @@ from local_rag.text.markup import closed
 from local_rag.text.nodes import Node, tree
 
 MOST = 2**53
-"""Of a number: SQLite and a page can count that far."""
+"""The largest number in a request: SQLite and the page can represent numbers up to it exactly."""
 LONGEST_DRAFT = 100_000
-"""Characters of a draft that is drawn."""
+"""The most characters of a draft that is drawn."""
 LONGEST_TEXT = 20_000
-"""Code points of a document that are given at once."""
+"""The most code points of a document that are sent at once."""
 
 ORIGINAL_POLICY = "sandbox; default-src 'none'"
 PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; object-src 'self'; frame-ancestors 'none'"
-"""What the viewers of browsers need to show a PDF that is opened by itself."""
+"""The policy that the viewers of browsers need to show a PDF that is opened by itself."""
 
 CHANGED = "This file has changed since it was indexed. The text shown is as it was then{page}."
 
 Opens = Literal["pdf", "text", "attachment", ""]
-"""How a browser may open the file itself, "" where it cannot be opened."""
+"""How a browser may open the file itself; "" if it cannot be opened."""
 Number = Annotated[int, Query(ge=0, le=MOST)]
 
 router = APIRouter()
 
 
 class Draft(Body):
-    """The text of a draft, in Markdown."""
+    """Hold the text of a draft, in Markdown."""
 
     text: str = Field(max_length=LONGEST_DRAFT)
 
 
 @dataclass(frozen=True)
 class FileList:
-    """Of `total` files those that match, `matching` in all; `cursor` asks for the next, None after the last."""
+    """List some of the `matching` files, out of `total`; `cursor` asks for the next ones and is None after the last."""
 
     files: Sequence[FileView]
     matching: int
@@ -79,7 +79,7 @@ def files(
     cursor: Number = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> FileList:
-    """The indexed files with these words in name, title or author, from a cursor on."""
+    """List the indexed files with these words in name, title or author, from a cursor on."""
     searched = [workspace.files.of(folder) for folder in workspace.settings_of(index).index_paths.values()]
     matching = [(listing, file) for listing in searched for file in listing.filtered(filter)]
     end = cursor + limit
@@ -90,9 +90,10 @@ def files(
 
 
 def located(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:
-    """The listing of a file or root by its ID, and its stored path: of the named index, else of any that is there.
+    """Return the listing that holds a file or root, and its stored path, by its ID.
 
-    What was asked another day may have been asked of another index. Raises NotFound.
+    The named index is searched first, then every other index, because an older question may have used another one.
+    Raise ApiError (404) if no index has the file.
     """
     settings = workspace.settings_of(index)
     others = [
@@ -110,7 +111,7 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
 
 
 def file_of(id: str, workspace: Here, index: str | None = None) -> tuple[FileListing, str]:
-    """The listing and the path of a file. Raises NotFound, also for a root."""
+    """Return the listing and the path of a file; raise ApiError (404) if it is missing, and NotFound for a root."""
     listing, path = located(workspace, id, index)
     if path not in listing.files:
         raise NotFound("this is a folder, not a file")
@@ -122,7 +123,7 @@ Located = Annotated[tuple[FileListing, str], Depends(file_of)]
 
 @router.get("/api/documents/{id}/text")
 def text(file: Located, document: Number, start: Number = 0, end: Number = LONGEST_TEXT) -> Window:
-    """Code points [start, end) of the stored text of a document; of Markdown the blocks that these touch."""
+    """Send code points [start, end) of the stored text of a document, or of Markdown the blocks that they touch."""
     listing, path = file
     documents = listing.read(Store.documents, path)
     if document >= len(documents):
@@ -132,7 +133,7 @@ def text(file: Located, document: Number, start: Number = 0, end: Number = LONGE
 
 @router.get("/api/documents/{id}/outline", dependencies=HEAVY)
 def outline(file: Located) -> dict[str, Sequence[Any]]:
-    """The file as a whole: the `lines` of its outline, each with its `text` and its `places`."""
+    """Send the outline of a file: its `lines`, each with its `text` and its `places`."""
     listing, path = file
     lines = listing.read(lambda store: [*outlined(store, path)])
     return {"lines": [{"text": line.text, "places": [each._asdict() for each in line.places]} for line in lines]}
@@ -140,13 +141,13 @@ def outline(file: Located) -> dict[str, Sequence[Any]]:
 
 @router.post("/api/read")
 def read(draft: Draft) -> dict[str, Sequence[Node]]:
-    """A draft as an answer is read: `blocks`, its tree; what is not written to its end yet is closed."""
+    """Send a draft as a tree of `blocks`, as for an answer; marks that the draft leaves open are closed."""
     return {"blocks": tree(closed(draft.text))}
 
 
 @router.get("/api/documents/{id}/pages/{page}", dependencies=HEAVY, response_class=Response)
 def page(page: int, file: Located, workspace: Here) -> Response:
-    """A page of a PDF, counted from 1, or an image, as PNG."""
+    """Send a page of a PDF, counted from 1, or an image, as PNG."""
     original = original_of(*file)
     if not (_has_pages(file[1]) and 0 < page <= MOST):
         raise NotFound("only pages of PDFs and images are drawn")
@@ -156,7 +157,7 @@ def page(page: int, file: Located, workspace: Here) -> Response:
 
 @router.get("/api/documents/{id}/original", response_class=Response)
 def original(located: Located) -> Response:
-    """The file itself: a PDF or a text to be shown, anything else to be saved."""
+    """Send the file itself: a browser shows a PDF or a text, and saves any other file."""
     file = original_of(*located)
     name, kind = file.path.name, file.opens_as
     if kind == "text":
@@ -169,11 +170,11 @@ def original(located: Located) -> Response:
 
 @dataclass(frozen=True)
 class QuotePlace(Window):
-    """A quote in its document, marked in the text around it.
+    """Show a quote marked in the text around it.
 
-    Of a PDF or an image `image` is the picture of the page, its size, how many pages there are, and where the quote
-    stands on it, if that is certain. `placed`: something is marked. `changed`: the file is another than when it was
-    indexed. `why` says in sentences what is missing.
+    For a PDF or an image `image` has the size of the page, the number of pages, and the rectangles of the quote on the
+    page, if they are certain. `placed`: something is marked. `changed`: the file has changed since it was indexed.
+    `why` says in sentences what is missing.
     """
 
     file_id: str
@@ -203,10 +204,11 @@ def place(
     quote: Annotated[str, Query(max_length=20_000)] = "",
     rows: Annotated[str, Query(max_length=5_000, pattern=r"^(\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*)?$")] = "",
 ) -> QuotePlace:
-    """Where a quote stands: its document by number, page or a passage of it, its code points there, and its text.
+    """Find a quote by its document, its code points there and its words, and send it with the text around it.
 
-    In a file of several documents, such as a mailbox, only the number or the passage (`chunk_id`) is unmistakable.
-    `rows` are code points of what a computed answer is from, 54-117,186-245.
+    The document is named by number, page, or a passage of it (`chunk_id`); in a file of several documents, such as a
+    mailbox, only the number or the passage is unambiguous. `rows` are the code points of the rows from which an answer
+    was computed, such as 54-117,186-245.
     """
     listing, path = located
     documents = listing.read(Store.documents, path)
@@ -256,7 +258,7 @@ def _has_pages(path: str) -> bool:
 
 
 def _unplaced(quote: str, has_span: bool, has_quote: bool, on_page: PlacedQuote | None) -> str:
-    """Why nothing is marked where something was to be."""
+    """Return a sentence that says why a quote is not marked, or "" if nothing is amiss."""
     if not has_span and quote:
         return (
             "What is quoted is what the file says of itself, such as its author, and not its text: nothing is marked."

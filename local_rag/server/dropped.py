@@ -1,4 +1,4 @@
-"""Files that a person drops on the page: copied piece by piece, for a request is small, and indexed afterwards."""
+"""Copy files that a person drops on the page, piece by piece as requests are small, for indexing afterwards."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from local_rag.server.workspace import Here
 from local_rag.text.display import seen_line
 
 LARGEST = 200_000_000
-"""Bytes of a file that is copied."""
+"""The most bytes of one file that is copied."""
 ALL = 4_000_000_000
-"""Bytes of all copies."""
+"""The most bytes of all copies together."""
 LEFT = 3600.0
-"""Seconds after which the beginning of a file, whose rest never came, is deleted."""
+"""Seconds after which an incomplete copy is deleted."""
 
 LONGEST_STEM = 180
-"""Bytes of the name of a copy without its suffix."""
+"""The most bytes in the name of a copy, without its suffix."""
 _UNSAFE = re.compile(r'[<>:"|?*]')
 _OF_WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 
 _NAMING = threading.Lock()
-"""Held while a copy gets its name, so that no two get the same."""
+"""The lock that is held while a copy gets its name, so that no two copies get the same name."""
 
 router = APIRouter()
 
 
 class Piece(Body):
-    """A piece of a file: the bytes that begin `at` this one, in base64; `last` says that the file is whole with it.
+    """Hold a piece of a file: its bytes in base64, from byte `at` on; `last` says that the piece completes the file.
 
-    `upload` is the same for all pieces of a file, and no other file has it.
+    All pieces of a file have the same `upload`, and no other file has it.
     """
 
     name: str = Field(max_length=1000)
@@ -61,7 +61,7 @@ class Piece(Body):
 
 @router.post("/api/index/drop", dependencies=[Depends(person_only)])
 def drop(piece: Piece, workspace: Here) -> dict[str, str]:
-    """Copy a piece of a file into the data folder; once it is whole, the `name` and the ID of its copy."""
+    """Copy a piece of a file into the data folder; after the last one return the `name` and the ID of the copy."""
     from local_rag.index.parse.loaders import loader, no_loader
 
     settings = workspace.settings_of(piece.index)
@@ -92,7 +92,7 @@ def drop(piece: Piece, workspace: Here) -> dict[str, str]:
 
 
 def safe_name(given: str) -> str:
-    """A name that every file system takes, that is no path, and of which each character is seen; its suffix stays."""
+    """Return a visible file name that is no path and valid in every file system, with the suffix of the given name."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", given))[-1]
     name = Path(_UNSAFE.sub("_", seen_line(last)).strip(". "))
     stem = name.stem.encode()[:LONGEST_STEM].decode("utf-8", "ignore")
@@ -100,7 +100,7 @@ def safe_name(given: str) -> str:
 
 
 def _make_room(folder: Path) -> None:
-    """Delete what was left half way. Raises ApiError where there are too many copies."""
+    """Delete old incomplete copies; raise ApiError if the copies are too large together."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -115,7 +115,7 @@ def _make_room(folder: Path) -> None:
 
 
 def _kept(draft: Path, folder: Path, name: str) -> str:
-    """The name of the whole file: with a number in it where another file has it already, also one that comes now."""
+    """Give the complete copy its name and return it, with a number if a different file has that name already."""
     wanted = Path(name)
     names = (name if number == 1 else f"{wanted.stem} {number}{wanted.suffix}" for number in count(1))
     with _NAMING:

@@ -1,8 +1,8 @@
-"""Errors of the server: one form, {"error": {"code", "message", "hint"}}, and the HTTP status that goes with each.
+"""Answer errors in one form, {"error": {"code", "message", "hint"}}, each with its HTTP status.
 
-`action` names what the page can do about one, see `ACTIONS`; `command` is the hint where it is one to type.
+`action` names what the page offers for an error (see `ACTIONS`); `command` is the command in the hint, if it has one.
 
-Below /v1 they have the form of OpenAI's (https://github.com/openai/openai-openapi, ErrorResponse): "message" with the
+Below /v1 errors have the form of OpenAI's (https://github.com/openai/openai-openapi, ErrorResponse): "message" with the
 hint in it, "type", "param", "code".
 
 usage 400 · unauthorized 401 · forbidden 403 · not_found 404 · method 405 · too_late 408 · conflict 409 ·
@@ -51,7 +51,7 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 """Code and status of each error, the narrower class first."""
 
 ACTIONS = {"index_missing": "folder", "model_missing": "models", "model_server_down": "models"}
-"""By code what the page offers: to choose a `folder`, to look for changes (`sync`), or to see which `models` fit."""
+"""The action of the page for each code: choose a `folder`, look for changes (`sync`), or see which `models` fit."""
 
 PROGRAMS = (
     "local-rag ",
@@ -67,21 +67,21 @@ PROGRAMS = (
     "ls ",
     "rm ",
 )
-"""How a hint begins that is a command."""
+"""The beginnings of hints that are commands."""
 
 FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}
-"""An option of the command line -> the field of a request that is the same."""
+"""The field of a request for each option of the command line."""
 
 _OPTION = re.compile(rf"(?<!\S)({'|'.join(FIELDS)})\b")
 
 WIDER = f"widen or empty one of: {', '.join(f'{each.label} ({name})' for name, each in CONDITIONS.items())}"
-"""What to do where no document is left: there is no command line."""
+"""The hint for conditions that leave no document: it names fields, as a request has no options."""
 
 
 class ApiError(LocalRagError):
-    """An error with a code and a status of its own, and maybe headers and the parameter that is wrong.
+    """Report an error with its own code and status, and if given headers and the wrong parameter.
 
-    `thread` is that of a question which cannot be asked, and is kept there with the reason.
+    `thread` names the thread that keeps a refused question with the reason.
     """
 
     thread = ""
@@ -102,7 +102,7 @@ class ApiError(LocalRagError):
 
 
 def api_error(error: Exception) -> ApiError:
-    """An error with its code and status; one that is none of ours says nothing but that it happened."""
+    """Return an error with its code and status; an error from outside local-rag gets a message without details."""
     if isinstance(error, ApiError):
         return error
     for kind, (code, status) in STATUS.items():
@@ -113,7 +113,7 @@ def api_error(error: Exception) -> ApiError:
 
 
 def error_object(error: Exception) -> dict[str, str]:
-    """{"code", "message", "hint"} of an error, what can be done, and the thread of a question that was refused."""
+    """Return {"code", "message", "hint"} of an error, with its action, command and thread if it has them."""
     said = api_error(error)
     more = {"thread": said.thread, "action": said.action, "command": hint_view(said.hint)["command"]}
     about = {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint)}
@@ -121,24 +121,27 @@ def error_object(error: Exception) -> dict[str, str]:
 
 
 def hint_view(hint: str) -> dict[str, str]:
-    """Return a hint with the command in it, "" where it is a sentence, and what that does."""
+    """Return a hint, the command in it, and what the command does; both are "" if the hint is a sentence."""
     command, _, does = for_terminal(hint).removeprefix("then: ").partition("   ")
     known = command.startswith(PROGRAMS)
     return {"hint": for_terminal(hint), "command": command if known else "", "does": does.strip() if known else ""}
 
 
 def for_page(message: str, hint: str) -> tuple[str, str]:
-    """What is said at a terminal, for who has fields in place of options."""
+    """Return an error's message and hint with the fields of requests in place of command-line options.
+
+    A hint that is a command of local-rag stays as it is.
+    """
     return in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint)
 
 
 def in_fields(text: str) -> str:
-    """A text with the fields of requests in place of the options of the command line."""
+    """Replace the options of the command line in a text with the fields of requests."""
     return _OPTION.sub(lambda option: FIELDS[option[1]], text)
 
 
 def log_unknown(error: Exception, what: str) -> None:
-    """Log where an error that is none of ours was raised: its class and place, for its text may quote a question."""
+    """Log the class and place of an error from outside local-rag, but not its text, which may quote a question."""
     if not isinstance(error, LocalRagError):
         place = traceback.extract_tb(error.__traceback__)[-1:]
         where = f"{place[0].filename}:{place[0].lineno}" if place else "unknown"
@@ -146,7 +149,7 @@ def log_unknown(error: Exception, what: str) -> None:
 
 
 def error_response(error: Exception, what: str, path: str) -> JSONResponse:
-    """The response that says what went wrong at a path; an error that is none of ours is logged as one of `what`."""
+    """Return the response for an error at a path, and log an error from outside local-rag; `what` names what failed."""
     log_unknown(error, what)
     said = api_error(error)
     headers = dict(said.headers or {})
@@ -158,7 +161,7 @@ def error_response(error: Exception, what: str, path: str) -> JSONResponse:
 
 
 def openai_error(error: Exception) -> dict[str, str | None]:
-    """An error in OpenAI's form; its clients show only the message."""
+    """Return an error in OpenAI's form, with the hint in its message, as clients show only that."""
     said, ours = api_error(error), error_object(error)
     message = "; ".join(filter(None, (ours["message"], ours["hint"])))
     kind = "invalid_request_error" if said.status < 500 else "server_error"
@@ -166,7 +169,7 @@ def openai_error(error: Exception) -> dict[str, str | None]:
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
-    """What an application answers where an endpoint, or FastAPI before it, raises."""
+    """Answer an error that an endpoint raised, or FastAPI before it."""
     if isinstance(error, RequestValidationError):
         error = _invalid(error)
     elif isinstance(error, HTTPException):
@@ -180,7 +183,7 @@ _OF_STATUS = {404: ("not_found", "there is nothing at this address"), 405: ("met
 
 
 def _invalid(error: RequestValidationError) -> ApiError:
-    """What is wrong with a request, in one line: what was expected, and what came."""
+    """Return an error that says in one line what a request should hold, and what it holds."""
     first = error.errors()[0]
     name = ".".join(map(str, first["loc"][1:])) or "the request"
     if first["type"] == "json_invalid":

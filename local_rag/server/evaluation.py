@@ -1,4 +1,4 @@
-"""The evaluations that are kept: a list that opens their reports."""
+"""List the stored evaluations, and send their reports."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""Of a report: a page of an origin of its own that runs no script and may ask nobody for anything."""
+"""The policy of a report: a page with its own origin that runs no script and sends no request."""
 
 router = APIRouter()
 
 
 @router.get("/api/evaluations")
 def evaluations(workspace: Here) -> dict[str, list[EvaluationSummary]]:
-    """The evaluations that are kept, the last one first."""
+    """List the stored evaluations, the latest first."""
     read = (summary_of(name, path) for name, path in _folders(workspace.settings).items())
     return {"evaluations": sorted(filter(None, read), key=lambda summary: summary.started, reverse=True)}
 
 
 @router.get("/api/evaluations/{id}/report", response_class=Response)
 def report(id: str, workspace: Here) -> Response:
-    """The report of an evaluation, as a page; there is none of one that was stopped."""
+    """Send the report of an evaluation as a page; an evaluation that was stopped has none."""
     folder = _folders(workspace.settings).get(id)
     if folder is None:
         raise NotFound(f"there is no evaluation {id!r}", "GET /api/evaluations lists them")
@@ -44,7 +44,7 @@ def report(id: str, workspace: Here) -> Response:
 
 
 def _folders(settings: Settings) -> dict[str, Path]:
-    """The folders of the evaluations by their IDs, which are digests of their paths."""
+    """Return the folders of the evaluations by ID, which is a digest of the path."""
     own = (run.parent for run in (settings.data_folder / FOLDER).glob(f"*/{MANIFEST}"))
     others = (Path(entry.path) for entry in written(settings.data_folder) if entry.kind == "run")
     there = {path.resolve() for path in (*own, *others) if (path / MANIFEST).is_file()}

@@ -1,5 +1,7 @@
-"""Folders that a page may index: below a root that a person named at the terminal, or, for who is signed in there, in
-the person's home; by names that are there.
+"""List the folders that a page may index.
+
+They lie below a root that a person named at the terminal, or for a signed-in page in the person's home. A request names
+them by a root's ID and names of existing folders.
 """
 
 from __future__ import annotations
@@ -28,22 +30,22 @@ from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import by_count, home_path, kinds_in_words
 
 FOLDERS = 2_000
-"""Folders of a folder that are listed."""
+"""The most folders of a folder that are listed."""
 COUNTING = 3.0
-"""Seconds that the files of a folder are counted for."""
+"""The longest time in seconds for counting the files of a folder."""
 KINDS = 6
-"""Kinds of files that are named; the others are counted together."""
+"""The most kinds of files that are named; the others are counted together."""
 DROPPED = "dropped"
-"""The root of what was dropped, in place of an ID."""
+"""The name, in place of an ID, of the root with the files that were dropped."""
 
 router = APIRouter()
 
 
 def allowed_roots(workspace: Workspace, index: str | None, caller: Caller) -> dict[str, Path]:
-    """The folders below which the page may index, by ID: the home of the person, who alone has the session of a page,
-    those of `serve --root`, and those that are indexed.
+    """Return the folders below which a caller may index, by ID.
 
-    One that has become a link since it was named is none.
+    They are the person's home if the caller is a page, the folders of `serve --root`, and the indexed folders. A folder
+    that has become a link is left out.
     """
     settings = workspace.settings_of(index)
     roots = list(workspace.roots)
@@ -58,7 +60,7 @@ def allowed_roots(workspace: Workspace, index: str | None, caller: Caller) -> di
 
 
 class Below(Body):
-    """A folder: `below` is its path in a root that may be indexed, with "/", "" for the root itself.
+    """Name a folder: `below` is its path in an allowed root, with "/", or "" for the root itself.
 
     The root "dropped" holds the copies of files that were dropped on the page.
     """
@@ -70,8 +72,9 @@ class Below(Body):
 
 @dataclass(frozen=True)
 class FolderView:
-    """A folder and its path in the root: the index holds files below it (`indexed`), or an indexed folder around it
-    takes it in with the next update (`coming`).
+    """Describe a folder and its path in the root.
+
+    `indexed`: the index holds files below it. `coming`: the next update of an indexed folder around it takes it in.
     """
 
     name: str
@@ -82,7 +85,7 @@ class FolderView:
 
 @dataclass(frozen=True)
 class Folders:
-    """The folders in a folder, by name; `more` were left out."""
+    """List the folders in a folder by name; `more` counts those left out."""
 
     label: str
     below: str
@@ -92,9 +95,9 @@ class Folders:
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """What is read of a folder that is indexed: how many files, and of which kinds, such as "20 .pdf and 3 .md".
+    """Say how many files of a folder would be indexed, and of which kinds, such as "20 .pdf and 3 .md".
 
-    `not_read` counts those of other kinds. `whole`: no more were found in the time that counting may take.
+    `not_read` counts the files of other kinds. `whole`: all files were counted in the time allowed.
     """
 
     files: int
@@ -105,7 +108,7 @@ class FolderFiles:
 
 @router.get("/api/index/folders")
 def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking) -> Folders:
-    """The folders in one that may be indexed."""
+    """List the folders in a folder that may be indexed."""
     folder = allowed_folder(workspace, request, caller)
     names = sorted((entry.name for entry in _entries(folder)), key=str.casefold)
     indexed, coming = _indexed_in(workspace, request.index, folder)
@@ -120,7 +123,7 @@ def folders(workspace: Here, request: Annotated[Below, Query()], caller: Asking)
 
 @router.get("/api/index/folders/files", dependencies=HEAVY)
 def folder_files(workspace: Here, request: Annotated[Below, Query()], caller: Asking) -> FolderFiles:
-    """How many files of which kinds are in a folder that may be indexed, and below it."""
+    """Count the files in and below a folder that may be indexed, by kind."""
     from local_rag.index.sync.walk import Walk, walk
 
     folder, walked, whole = allowed_folder(workspace, request, caller), Walk(), False
@@ -132,7 +135,7 @@ def folder_files(workspace: Here, request: Annotated[Below, Query()], caller: As
 
 
 def _in_words(kinds: Counter[str]) -> str:
-    """The most frequent kinds with their counts."""
+    """Return the most frequent kinds with their counts, in words."""
     most = by_count(kinds)
     named = dict([*most.items()][:KINDS])
     others = kinds.total() - sum(named.values())
@@ -140,7 +143,7 @@ def _in_words(kinds: Counter[str]) -> str:
 
 
 def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path:
-    """The folder that a request names. Raises ApiError, NotFound for one that may not be indexed."""
+    """Return the folder that a request names; raise ApiError if it may not be indexed, NotFound if it is missing."""
     if request.root == DROPPED:
         return _folder_below(dropped_files(workspace.settings_of(request.index)), request.below)
     roots = allowed_roots(workspace, request.index, caller)
@@ -155,10 +158,10 @@ def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path
 
 
 def _folder_below(root: Path, below: str) -> Path:
-    """The folder with this path in a resolved root ("a/b", "" for the root).
+    """Return the folder with this path ("a/b", or "" for the root) in a resolved root.
 
-    No link is followed, none hidden is entered, and ".." is no folder in a folder. Raises NotFound for what is none,
-    ApiError for a root that has become a link.
+    Links are not followed, hidden folders not entered, and ".." is refused. Raise NotFound for any other name than that
+    of a folder, and ApiError for a root that has become a link.
     """
     folder = root
     for name in below.split("/") if below else ():
@@ -171,7 +174,7 @@ def _folder_below(root: Path, below: str) -> Path:
 
 
 def _indexed_in(workspace: Workspace, name: str | None, folder: Path) -> tuple[set[str], set[str]]:
-    """The names of the folders in a folder with indexed files below them, and of those that the next update enters."""
+    """Return two sets of folder names: those with indexed files below, and those that the next update enters."""
     from local_rag.index.sync.walk import folders_entered
 
     try:

@@ -1,4 +1,4 @@
-"""An index: what it holds, from where, and what was skipped; brought up to date, and files taken out of it."""
+"""Describe an index, bring it up to date, take files out of it, and delete it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from local_rag.server.workspace import Here, Workspace
 from local_rag.text.display import home_path, is_url, plural
 
 LISTED = 100
-"""Files of a report that are named."""
+"""The most removed files that a report names."""
 
 ACTIONS = (
     (NO_TEXT, "ocr"),
@@ -40,7 +40,7 @@ ACTIONS = (
     ("the parser crashed", "retry"),
     ("of memory to read", "retry"),
 )
-"""What stands in the reason of a skipped file, and the field of `Sync` that reads it."""
+"""Pairs of text in the reason for skipping a file, and the field of `Sync` that makes the file be read."""
 OF_ROOT = ("secrets", "follow_links")
 FIXES = (
     ("are read", "split it into smaller files"),
@@ -53,19 +53,19 @@ FIXES = (
     ("zip bomb", "unzip it yourself if you trust it, and index what is in it"),
     ("DRM", "there is none: its publisher keeps programs from reading it"),
 )
-"""What stands in the reason of a skipped file, and what a person can do about it."""
+"""Pairs of text in the reason for skipping a file, and what a person can do about it."""
 
 QUOTING = ("chat", "question", "feedback")
-"""What the page deletes with a file that it quotes; the rest is a person's own work."""
+"""The kinds of records that are deleted with a file that they quote; the others are a person's own work."""
 
 router = APIRouter()
 
 
 @dataclass(frozen=True)
 class SkippedView:
-    """What could not be indexed, wholly or (`partly`) in part, why, and what to do about it ("" for nothing).
+    """Describe a file that could not be indexed at all or in part (`partly`): why, and what helps ("" for nothing).
 
-    `action` is the field of `Sync` that reads it all the same, `root` the ID of the folder that it is in.
+    `action` is the field of `Sync` that makes the file be read, and `root` is the ID of its indexed folder.
     """
 
     label: str
@@ -78,7 +78,7 @@ class SkippedView:
 
 @dataclass(frozen=True)
 class RootView:
-    """A folder or file that was indexed by name: what is left out of it, and whether it is there now.
+    """Describe a folder or file that was indexed by name: what it excludes, and whether it still exists (`there`).
 
     `not_read` counts its files of kinds that are not read: "2 .pptx and 1 .odt".
     """
@@ -93,7 +93,7 @@ class RootView:
 
 @dataclass(frozen=True)
 class AllowedRoot:
-    """A folder below which the page may index."""
+    """Name a folder below which the page may index."""
 
     file_id: str
     label: str
@@ -101,14 +101,14 @@ class AllowedRoot:
 
 @dataclass(frozen=True)
 class IndexView:
-    """An index as a page shows it; without one (`exists`) all counts are 0, and `hint` says how to make it.
+    """Describe an index; if it does not exist all counts are 0, and `hint` says how to make it.
 
-    Of its passages (`chunks`) that many are `embedded`; `seconds_left` is what the rest takes at the last pace.
-    `allowed` are the folders below which the page may index, `job` is the ID of the job that writes to an index now.
-    `changed` files are not on the disk as they were indexed. `watching` says what `serve --watch` does for it
-    (`state`), what that changed last, each in a line, and when in ISO 8601 (`changed`, `changed_at`; empty where
-    nothing has changed since the server started); null without --watch. `ocr` says how what reads scans is installed,
-    "" where it is.
+    `embedded` of its passages (`chunks`) have an embedding; `seconds_left` is the time for the rest at the last pace.
+    `allowed` lists the folders below which the page may index, and `job` is the ID of the job that writes to an index
+    now. `changed` counts files that differ on the disk from what was indexed. `watching` says what `serve --watch` does
+    for the index (`state`), what it changed last (`changed`), each in a line, and when in ISO 8601 (`changed_at`); the
+    last two are empty if nothing has changed since the server started. `watching` is null without --watch. `ocr` says
+    how to install the reader of scans; its texts are "" if it is installed.
     """
 
     index: str
@@ -134,17 +134,17 @@ class IndexView:
 
 
 _SAME = ("pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
-"""What an index view has of the status as it is."""
+"""The fields that an index view takes unchanged from the status."""
 WATCHED = ("state", "changed", "changed_at")
-"""And of who watches it."""
+"""The fields that an index view takes from the watcher of the index."""
 
 
 class Sync(Body):
-    """Which index is brought up to date; without `stream` the report alone is sent, at the end.
+    """Say which index to bring up to date; without `stream` only the report is sent, at the end.
 
-    For a person at the page `ocr` reads scans, `retry` reads what could not be read, and `url` is a page of the web to
-    take in. Of the folder with the ID `root` `secrets` and `follow_links` take in what they say, and `take_in` what
-    was left out by these patterns.
+    Only a person at the page may set the other fields. `ocr` reads scans, `retry` reads again the files that could not
+    be read, and `url` is a web page to index. For the folder with the ID `root`, `secrets` takes in files that may hold
+    secrets, `follow_links` follows links, and `take_in` takes in the files that these patterns excluded.
     """
 
     index: str | None = None
@@ -159,7 +159,7 @@ class Sync(Body):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return what the request asks for beyond looking for changes, as `runtime.indexing.Request` has it."""
+        """The options of the request besides looking for changes, in the form of `runtime.indexing.Request`."""
         urls = [self.url] if self.url else []
         given = {"retry": self.retry, "urls": urls, "secrets": self.secrets, "no_excludes": self.take_in}
         given["follow_links"] = self.follow_links
@@ -167,9 +167,9 @@ class Sync(Body):
 
 
 class Add(Below):
-    """A folder to index; `name` names an index that is made for it, or is there.
+    """Name a folder to index; `name` is a new or existing index for it.
 
-    The root "sample" is the handbook that ships with local-rag, as the index "demo".
+    The root "sample" is the handbook that ships with local-rag, which is indexed as "demo".
     """
 
     name: str = Field("", max_length=60, pattern=r"^([\w-][\w.-]*)?$")
@@ -177,14 +177,16 @@ class Add(Below):
 
 
 class OfIndex(Body):
-    """An index by its name."""
+    """Name an index."""
 
     index: str
 
 
 class Forget(Body):
-    """Files, pages and roots by their IDs; `keep_out` leaves them out of an indexed folder from now on, too, and
-    `quoting` deletes the chats, records and judgements that quote them.
+    """Name files, web pages and roots to take out of the index, by their IDs.
+
+    `keep_out` also excludes the files from later updates, and `quoting` deletes the chats, records and judgements that
+    quote them.
     """
 
     files: Sequence[str] = Field(min_length=1, max_length=10_000)
@@ -195,7 +197,7 @@ class Forget(Body):
 
 @router.get("/api/index")
 def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexView:
-    """What is indexed, from where, and what was skipped."""
+    """Describe an index: what it holds, from where, and what was skipped."""
     from local_rag.index.parse import ocr
     from local_rag.runtime.opening import missing
 
@@ -247,7 +249,7 @@ def _roots(listing: FileListing, not_read: Mapping[str, str]) -> list[RootView]:
 
 
 def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
-    """A file as a client sees it; what is in the index all the same was skipped in part."""
+    """Return a skipped file as a client sees it; a file that is in the index was skipped in part."""
     fix, action = (next((what for sign, what in table if sign in reason), "") for table in (FIXES, ACTIONS))
     root = next((root.path for root in listing.roots if Path(path).is_relative_to(root.path)), "")
     reason = next((sign for sign, what in ACTIONS if what == action in OF_ROOT), reason)  # without options
@@ -265,9 +267,9 @@ def synced(
     ocr: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Job:
-    """A job that brings an index up to date: all of it, or these folders alone, which are known from then on.
+    """Begin a job that brings an index up to date: all of it, or only these folders, which then belong to the index.
 
-    `options` are further ones of the request, see `Sync`.
+    `options` are those of `Sync.options`.
     """
     is_new = bool(paths or sample or (options or {}).get("urls"))
     settings = workspace.settings_of(name, new=is_new)
@@ -291,7 +293,7 @@ def synced(
 
 
 def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
-    """What a sync has done, in counts; files are named where something is wrong with them, and the first that left."""
+    """Return the counts of a sync, with the files that were skipped or kept, and the first of those removed."""
 
     def views(files: Sequence[Skipped]) -> list[SkippedView]:
         return [_skipped(listing, file.path, file.reason) for file in files]
@@ -334,7 +336,7 @@ async def add(request: Add, workspace: Here, caller: Asking) -> Any:
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
 async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
-    """Go on with the indexing that the end of a server has cut off."""
+    """Resume the indexing that the end of a server cut off."""
 
     def begin() -> Job:
         cut_off = workspace.unfinished.all().get(request.index)
@@ -347,7 +349,7 @@ async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
 
 @router.post("/api/index/delete")
 def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
-    """Delete an index with the records (`runs`) of questions about it, and the copies of what was dropped for it."""
+    """Delete an index, the records (`runs`) of questions about it, and the copies of files dropped for it."""
     from local_rag.index.index import Index
 
     settings = workspace.settings_of(request.index)
@@ -364,9 +366,10 @@ def delete(request: OfIndex, workspace: Here) -> dict[str, int]:
 
 @router.post("/api/index/forget")
 def forget(request: Forget, workspace: Here) -> dict[str, Any]:
-    """Take files out of the index: how many were `removed`, what is `kept_out` from now on, what still quotes them.
+    """Take files out of the index; send how many were `removed`, what is `kept_out`, and the records that quote them.
 
-    `deleted` counts what quoted them and is deleted, `quoting` what is left of that.
+    `kept_out` has the patterns that exclude them from now on. Of the chats, records and judgements that quote them
+    `deleted` counts those that were deleted, and `quoting` those that are left.
     """
     from local_rag.diagnostics import kept
     from local_rag.runtime.opening import open_index

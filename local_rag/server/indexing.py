@@ -1,8 +1,8 @@
-"""The process that indexes for a page: `python -m local_rag.server.indexing`, whose memory is gone when it ends.
+"""Index for a page in a process of its own, `python -m local_rag.server.indexing`, which frees its memory at its end.
 
 Its request is one line of JSON on stdin: {"settings": …, "paths": […], "sample": …, "options": …}. It writes a line
-for whatever happens: a note, how far it is, and last the report or what went wrong. It stops soon after stdin ends,
-because a person stopped it or its server is gone; what is stored is whole at every moment.
+for each event: a note, its progress, and last the report or the error. It stops soon after stdin ends, because a person
+stopped it or its server has ended; the stored index is consistent at every moment.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from local_rag.server.errors import log_unknown
 from local_rag.server.jobs import Job, JobEvent
 
 OFTEN = 0.1
-"""Seconds between two lines of progress; what is in between is left out."""
+"""The least seconds between two lines of progress; lines in between are left out."""
 PATIENCE = 60.0
-"""Seconds that the process may take to stop; then it ends itself, in the middle of whatever it does."""
+"""Seconds that the process may take to stop; then it exits at once."""
 
 
 def indexed(
@@ -43,11 +43,10 @@ def indexed(
     sample: bool = False,
     options: Mapping[str, Any],
 ) -> Generator[JobEvent, None, SyncReport]:
-    """Run the process: its events as they come; the report is returned. `told` gets each share of progress.
+    """Run the process, yield its events as they come, and return its report; call `told` with each share of progress.
 
-    Raises what it ended with.
-
-    The `sample` in place of paths is the handbook that ships with the package.
+    `sample` indexes the handbook that ships with the package in place of paths. Raise the error that the process
+    reports, and LocalRagError if it ends early.
     """
     pipe, request = subprocess.PIPE, {"settings": settings, "paths": paths, "sample": sample, "options": options}
     with subprocess.Popen(
@@ -83,7 +82,7 @@ def indexed(
 
 
 class _Told:
-    """A display that writes what is shown on it."""
+    """Write the notes and the progress of the indexing as lines of JSON."""
 
     def __init__(self, lines: IO[bytes]) -> None:
         self._lines, self._shown = lines, 0.0
@@ -108,7 +107,7 @@ class _Told:
 
 
 def main() -> None:
-    """The process."""
+    """Run the process: read the request, index, and write the report or the error."""
     from local_rag.core.process import prepare_own_process
 
     prepare_own_process()

@@ -1,8 +1,8 @@
-"""Jobs: the questions and the indexing of a server, each with its events, which anybody may join late.
+"""Run the questions and the indexing of a server as jobs, whose events a client can read from the first at any time.
 
 A job belongs to the server, not to the connection that began it: a page that is loaded anew, or another tab, reads its
-events from the first one on and then as they come. One question is worked on at a time, the others wait in their order;
-an index is written by one job at a time. Jobs that have ended are kept for a while, for who has just left.
+events from the first one on and then as they come. One question is answered at a time, and the others wait in order;
+one job writes to an index at a time. The last jobs that ended are kept, for clients that lost the connection.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from local_rag.server.auth import Caller
 from local_rag.server.errors import ApiError, error_object, log_unknown
 
 KEPT = 32
-"""Jobs that are remembered once they have ended."""
+"""The number of ended jobs that are kept."""
 PATIENCE = 10.0
-"""Seconds that a writer may take to end once it is told to."""
+"""Seconds that a job that writes may take to stop."""
 
 CONSENT_SECONDS = 300.0
-"""How long a person may think about a web query; then it does not leave."""
+"""Seconds that a person has to allow a web query; after that it is not sent."""
 POLL = 0.2
-"""Seconds between two looks whether a question that waits for a consent was stopped."""
+"""Seconds between two checks whether a question that waits for consent was stopped."""
 
 JobState = Literal["waiting", "running", "done", "failed", "stopped"]
 JobEvent = tuple[str, Any]
@@ -42,7 +42,7 @@ JobEvent = tuple[str, Any]
 
 
 class WebConsent:
-    """Asks the person at the page whether exactly these words may leave."""
+    """Ask the person at the page whether exactly these words may be sent to the web."""
 
     def __init__(self, cancel: Cancel) -> None:
         self._cancel, self._send = cancel, False
@@ -50,7 +50,7 @@ class WebConsent:
         self._given, self._lock = threading.Event(), threading.Lock()
 
     def may_search(self, query: WebQuery) -> bool:
-        """Whether a person lets these words leave; waits for that, off the clock of the question."""
+        """Wait for the person, and return whether these words may be sent; the wait extends the question's time."""
         given, began = self.proposed(query), time.monotonic()
         while not (given.wait(POLL) or self._cancel.stopped or time.monotonic() - began > CONSENT_SECONDS):
             pass
@@ -60,14 +60,17 @@ class WebConsent:
         return send
 
     def proposed(self, query: WebQuery) -> threading.Event:
-        """The event that is set once somebody has decided; a query may be seen before or after it is asked for."""
+        """Return the event that is set when the person has decided on a query.
+
+        The event that shows the query and the call of `may_search` may come in either order.
+        """
         with self._lock:
             if self._query != query:
                 self._query, self._send, self._given = query, False, threading.Event()
             return self._given
 
     def give(self, send: bool, query: str) -> None:
-        """What the person says of the words that were shown. Raises ApiError where none, or others, wait for it."""
+        """Record the person's decision on the shown words; raise ApiError if no query or another one waits for it."""
         with self._lock:
             if self._query is None or self._given.is_set():
                 raise ApiError(409, "conflict", "no web query waits for a consent", "ask the question again")
@@ -79,12 +82,11 @@ class WebConsent:
 
 @dataclass(eq=False)
 class Job:
-    """Work that yields events, the last of them its result; where it fails the last one is `error`.
+    """Run work that yields events; the last event is the result, or `error` if the work fails.
 
-    `progress` is the latest of those events, of which only that one counts. `about` says what it is, for a list.
-    `answer` is that of a question with how its files are named, besides the event that is sent of it; `report` says
-    what an indexing did. `consent` asks a person before words of a question leave; `at_stop` is called when somebody
-    stops it.
+    `progress` is the latest progress event; earlier ones are dropped. `about` describes the job for a list. `answer`
+    holds the answer to a question, and the function that names its files; `report` is the result of an indexing.
+    `consent` asks a person before words of a question are sent to the web; `at_stop` is called when the job is stopped.
     """
 
     kind: Literal["question", "index"]
@@ -109,7 +111,7 @@ class Job:
         return self.state not in ("waiting", "running")
 
     def add(self, name: str, value: Any) -> None:
-        """Tell all who read that something has happened."""
+        """Add an event, and wake all readers."""
         if name == "progress":
             self.progress = value
         else:
@@ -117,7 +119,7 @@ class Job:
         self._wake()
 
     def run(self) -> None:
-        """Do the work, unless it was stopped while it waited."""
+        """Do the work, unless the job was stopped while it waited."""
         with self._lock:
             if self.ended:
                 return
@@ -133,7 +135,7 @@ class Job:
             self._end("stopped" if stopped else "failed", error)
 
     def stop(self) -> None:
-        """Tell the work to stop; what has not begun ends at once."""
+        """Tell the work to stop; a job that has not begun ends at once."""
         self.cancel.stop()
         with suppress(OSError):
             self.at_stop()
@@ -156,7 +158,7 @@ class Job:
                     loop.call_soon_threadsafe(changed.set)
 
     async def follow(self, heartbeat: float) -> AsyncIterator[JobEvent | None]:
-        """All events so far, and then as they come; None after so many seconds without one."""
+        """Yield all events so far, and then each as it comes; yield None after `heartbeat` seconds without one."""
         reader = (asyncio.get_running_loop(), asyncio.Event())
         read, progress = 0, None
         with self._lock:
@@ -183,7 +185,7 @@ class Job:
 
 
 class Jobs:
-    """Those of a server; at most `waiting` questions wait. Serves several threads."""
+    """Queue and run the jobs of a server, of which at most `waiting` questions wait; several threads may use it."""
 
     def __init__(self, waiting: int) -> None:
         self._waiting = waiting
@@ -193,7 +195,7 @@ class Jobs:
         self._asking = ThreadPoolExecutor(1, "local-rag-questions")
 
     def ask(self, job: Job) -> Job:
-        """Put a question at the end of the queue. Raises ApiError where too many wait."""
+        """Put a question at the end of the queue; raise ApiError if too many wait."""
         with self._lock:
             waiting = len(self.questions())
             if waiting > self._waiting:
@@ -205,7 +207,7 @@ class Jobs:
         return job
 
     def index(self, job: Job) -> Job:
-        """Begin to write to an index. Raises ApiError (409) while another job does."""
+        """Begin a job that writes to an index; raise ApiError (409) while another job writes."""
         held = ExitStack()
         held.enter_context(self.writing())
 
@@ -223,7 +225,7 @@ class Jobs:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write to an index in the block, while no job does. Raises ApiError (409) where one does."""
+        """Reserve writing to an index for the block; raise ApiError (409) if a job writes."""
         if not self._writing.acquire(blocking=False):
             raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
         try:
@@ -232,14 +234,14 @@ class Jobs:
             self._writing.release()
 
     def get(self, id_: str) -> Job:
-        """The job of that ID, also one that has ended lately. Raises NotFound."""
+        """Return the job of that ID, which may have ended lately; raise NotFound."""
         job = self._jobs.get(id_)
         if job is None:
             raise NotFound("this job has ended, or never was", "GET /api/jobs lists those that are there")
         return job
 
     def questions(self) -> list[Job]:
-        """The question that is worked on, and those that wait, in their order."""
+        """Return the question that runs, and those that wait, in order."""
         return [job for job in list(self._jobs.values()) if job.kind == "question" and not job.ended]
 
     @property
@@ -248,11 +250,11 @@ class Jobs:
         return next((job for job in list(self._jobs.values()) if job.kind == "index" and not job.ended), None)
 
     def in_thread(self, thread: str) -> list[Job]:
-        """The questions of a thread that are not answered yet, in their order."""
+        """Return the questions of a thread that are not answered yet, in order."""
         return [job for job in self.questions() if job.about["thread"] == thread]
 
     def stop(self, id_: str) -> None:
-        """Stop a job. Raises NotFound for one that has ended."""
+        """Stop a job; raise NotFound for one that has ended."""
         job = self.get(id_)
         if job.ended:
             raise NotFound("this job has ended", "GET /api/jobs lists those that are there")
@@ -260,7 +262,7 @@ class Jobs:
         self._tell_positions()
 
     def close(self) -> None:
-        """Stop all, those that wait first, and wait for what writes: what is stored is whole at every moment."""
+        """Stop all jobs, the waiting ones first, and wait up to `PATIENCE` for the job that writes."""
         for job in reversed(list(self._jobs.values())):
             job.stop()
         if self._writing.acquire(timeout=PATIENCE):
@@ -277,7 +279,7 @@ class Jobs:
         job.run()
 
     def _tell_positions(self) -> None:
-        """Tell each question that waits how many are before it now."""
+        """Tell each waiting question how many are before it now."""
         with self._lock:
             for position, job in enumerate(self.questions()):
                 if job.state == "waiting" and job.events[-1][1]["position"] != position > 0:

@@ -1,6 +1,6 @@
-"""What LangGraph's server puts before its own endpoints (`http.app` of langgraph.json): who may ask from a browser.
+"""Guard LangGraph's server against pages of other sites, as the `http.app` of langgraph.json.
 
-Its end closes what the graphs have opened.
+When the application ends, it closes the indexes and models that the graphs opened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from local_rag.server.auth import HOSTS
 
 
 class Origins:
-    """Refuses a request that a page of another origin sends; those of `cors.allow_origins` may."""
+    """Refuse requests from pages of other origins, except those of `cors.allow_origins`."""
 
     def __init__(self, app: ASGIApp) -> None:
         http = json.loads(os.environ["LANGGRAPH_HTTP"])  # `http` of langgraph.json

@@ -1,4 +1,4 @@
-"""The files of the indexes as a client sees them: by ID, with short names, and filtered as somebody types."""
+"""List the files of the indexes as a client sees them: by ID, with short names, and filtered by typed words."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileView:
-    """A file of an index; `kind` is its suffix without the dot, or "web" for a page of the web at `url`.
+    """Describe a file of an index; `kind` is its suffix without the dot, or "web" for a web page at `url`.
 
-    `size` is in bytes, `modified` (0 for a page of the web) and `indexed_at` are in seconds since 1970. Of its `chunks`
-    that many are `embedded`; `warnings` say what of it could not be read.
+    `size` is in bytes; `modified` (0 for a web page) and `indexed_at` are in seconds since 1970. `embedded` of its
+    `chunks` have an embedding; `warnings` say which parts could not be read.
     """
 
     file_id: str
@@ -52,9 +52,10 @@ class FileView:
 
 @dataclass(frozen=True)
 class FileListing:
-    """All files of an index as of one commit, by their paths and in the order of these; what else is asked for is read.
+    """Hold all files of an index as of one commit, by path and sorted by path.
 
-    What a page of a list does not show is computed when it is asked for, and kept until the next commit.
+    `read` reads everything else from the index. The cached properties are computed on first use, and kept until the
+    next commit.
     """
 
     index: IndexAddress
@@ -65,7 +66,10 @@ class FileListing:
 
     @classmethod
     def of(cls, address: IndexAddress) -> FileListing:
-        """A commit meanwhile is of a later generation, so the listing is not taken for its."""
+        """Read the listing of an index.
+
+        The generation is read first, so that a commit during the reading makes the listing count as old.
+        """
         with Index.open(address) as index:
             generation, roots = index.generation(), tuple(index.store.roots())
             files = sorted(index.store.file_names(), key=lambda file: file.path.casefold())
@@ -73,7 +77,7 @@ class FileListing:
         return cls(address, generation, {file.path: file for file in files}, roots, label)
 
     def read(self, verb: Callable[Concatenate[Store, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """What a verb of the store says of the index as it is now. Raises as `Index.open` does."""
+        """Call a method of the store on the index as it is now; raise as `Index.open` does."""
         with Index.open(self.index) as index:
             return verb(index.store, *arguments, **options)
 
@@ -84,7 +88,7 @@ class FileListing:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """How many files lie below each root and below no other in between, by the path of the root."""
+        """The number of files below each root and below no nearer root, by the path of the root."""
         roots = {root.path for root in self.roots}
 
         @cache
@@ -95,7 +99,7 @@ class FileListing:
 
     @cached_property
     def status(self) -> IndexStatus:
-        """That of the index, with its summary."""
+        """The status of the index, with its summary."""
         return Index.inspect(self.index, outlined=True)
 
     @cached_property
@@ -106,7 +110,7 @@ class FileListing:
         ]
 
     def filtered(self, typed: str) -> Sequence[FileName]:
-        """The files whose name, title or author holds every word that was typed."""
+        """Return the files whose name, title and author together hold every typed word."""
         terms, files = typed.casefold().split(), [*self.files.values()]
         if not terms:
             return files
@@ -114,20 +118,20 @@ class FileListing:
         return [file for file, text in pairs if all(term in text for term in terms)]
 
     def views(self, files: Sequence[FileName]) -> list[FileView]:
-        """These files as a client sees them, in their order; those that have left the index are left out."""
+        """Return these files as a client sees them, in order, without those that have left the index."""
         rows = {row.path: row for row in self.read(Store.indexed_files, [file.id for file in files])}
         return [_view(rows[file.path], self.label) for file in files if file.path in rows]
 
 
 class FileListings:
-    """The listing of every index that was looked into. Serves several threads."""
+    """Keep the listing of every index that was used; several threads may use it."""
 
     def __init__(self) -> None:
         self._listings: dict[IndexAddress, FileListing] = {}
         self._lock = threading.Lock()
 
     def of(self, index: IndexAddress) -> FileListing:
-        """That of an index as of now. Raises IndexMissing, IndexDamaged, IndexMismatch."""
+        """Return the current listing of an index; raise IndexMissing, IndexDamaged or IndexMismatch."""
         with self._lock:
             known = self._listings.get(index)
             if known is None or known.read(Store.generation) != known.generation:
@@ -136,7 +140,7 @@ class FileListings:
 
 
 def safe_line(text: str) -> str:
-    """A name or title of a file on one line, without what drives a terminal, turns text around or is not seen."""
+    """Return a file's name or title on one line, without control, bidirectional and invisible characters."""
     return text if text.isascii() and text.isprintable() else on_one_line(for_terminal(text))
 
 

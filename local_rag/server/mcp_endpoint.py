@@ -1,4 +1,4 @@
-"""/mcp: the tools of `mcp_server` over HTTP, behind the guard. The SDK is imported when somebody asks first."""
+"""Serve the tools of `mcp_server` over HTTP at /mcp, behind the guard; the first request imports the SDK."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class McpEndpoint:
-    """Clients of 2025 have sessions, for without one they cannot give up a call; later ones close the connection."""
+    """Serve MCP over HTTP with sessions.
+
+    Clients of the protocol of 2025 need a session to cancel a call; later ones close the connection.
+    """
 
     def __init__(self) -> None:
         self._starting = asyncio.Lock()
@@ -43,7 +46,7 @@ class McpEndpoint:
         return server.session_manager
 
     async def _run(self, manager: StreamableHTTPSessionManager, began: asyncio.Event) -> None:
-        """Until the loop ends: a task group of anyio ends in the task that began it."""
+        """Run the manager until the loop ends, in one task, as a task group of anyio must end where it began."""
         async with manager.run():
             began.set()
             await asyncio.Event().wait()

@@ -1,7 +1,7 @@
-"""The surface that chat programs know: OpenAI's /v1/models and /v1/chat/completions, with the key alone.
+"""Serve OpenAI's /v1/models and /v1/chat/completions for chat programs, which need the key.
 
-Each graph is a model. The last message of the user is the question, what stands before it are turns of the chat, and
-nothing is kept of them but what a `thread` that is named keeps. A question ends where its client leaves.
+Each graph is a model. The last message of the user is the question, and earlier messages are turns of the chat. Nothing
+is stored unless the request names a `thread`. A question is stopped when its client disconnects.
 """
 
 from __future__ import annotations
@@ -32,27 +32,30 @@ from local_rag.text.display import shorten
 from local_rag.text.words import content_words
 
 OWN = "local-rag"
-"""The model that is the graph of the settings; before a "/" the indexes of the settings."""
+"""The model for the graph of the settings; before a "/" it stands for the indexes of the settings."""
 IGNORED = "system and developer messages are ignored: what an answer may say is fixed by the files"
 LOOK = 0.5
-"""Seconds between two looks whether a client that waits for a whole answer is still there."""
+"""Seconds between two checks whether a client that waits for a whole answer is still connected."""
 LONGEST_TITLE = 60
-"""Characters."""
+"""The most characters of the title of a chat."""
 
 _FORM = re.compile(r'### Task:.*?JSON format:[\s`]*\{\s*"(?P<key>\w+)"\s*:\s*(?P<several>\[)?', re.DOTALL)
-"""Open WebUI's (`backend/open_webui/config.py`, DEFAULT_…_PROMPT_TEMPLATE): titles, tags, follow-ups, queries, …"""
+"""The form of Open WebUI's prompts for titles, tags, follow-ups, queries and so on.
+
+Source: `backend/open_webui/config.py`, DEFAULT_…_PROMPT_TEMPLATE.
+"""
 _TITLES = (
     "Provide a concise, 5-word-or-less title",  # LibreChat's (danny-avila/agents, src/utils/title.ts)
     "Given the following... please reply with a title",  # Continue's (core/util/chatDescriber.ts)
 )
 _ASKED = re.compile(r"^user: (.+?)(?=^(?:user|assistant|ai): |^</chat_history>|\Z)", re.DOTALL | re.I | re.M)
-"""What the person says in the chat that such a prompt holds."""
+"""The messages of the person in the chat that such a prompt holds."""
 
 router = APIRouter()
 
 
 def _text(content: Any) -> Any:
-    """The text of a message, also where it comes in parts. Raises ValueError for a picture, sound or file."""
+    """Return the text of a message, joined if it comes in parts; raise ValueError for a picture, sound or file."""
     if not isinstance(content, list):
         return content or ""
     kinds = [part.get("type") if isinstance(part, dict) else type(part).__name__ for part in content]
@@ -62,28 +65,29 @@ def _text(content: Any) -> Any:
 
 
 class Message(BaseModel):
-    """A message of a chat."""
+    """Hold a message of a chat."""
 
     role: str
     content: Annotated[str, BeforeValidator(_text)] = ""
 
 
 class TextForm(BaseModel):
-    """The form of an answer, which is text."""
+    """Name the form of an answer, which is always text."""
 
     type: Literal["text"]
 
 
 class StreamOptions(BaseModel):
-    """What a stream ends with."""
+    """Say whether a stream ends with the token usage."""
 
     include_usage: bool | None = None
 
 
 class Chat(BaseModel):
-    """A question after a chat; parameters that are not here are accepted and change nothing.
+    """Hold a question after a chat; other parameters are accepted and change nothing.
 
-    `thread` is ours: the question is kept in that thread, whose turns count in place of the earlier messages.
+    `thread` is an addition to OpenAI's form: the question is stored in that thread, whose turns replace the earlier
+    messages.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -100,7 +104,7 @@ class Chat(BaseModel):
 
 
 def models_of(workspace: Workspace) -> dict[str, tuple[str | None, GraphName | None]]:
-    """The models: the index and the graph of each, None where it is that of the settings."""
+    """Return the index and the graph of each model; None stands for that of the settings."""
     graphs: tuple[GraphName, ...] = get_args(GraphName)
     own: dict[str, tuple[str | None, GraphName | None]] = {OWN: (None, None)}
     own |= {f"{OWN}/{graph}": (None, graph) for graph in graphs}
@@ -109,7 +113,7 @@ def models_of(workspace: Workspace) -> dict[str, tuple[str | None, GraphName | N
 
 
 def chosen(workspace: Workspace, model: str) -> tuple[str | None, GraphName | None]:
-    """Index and graph of a model. Raises ApiError."""
+    """Return the index and the graph of a model; raise ApiError for an unknown one."""
     models = models_of(workspace)
     if model not in models:
         why = f"there is no model {model!r} here"
@@ -119,13 +123,13 @@ def chosen(workspace: Workspace, model: str) -> tuple[str | None, GraphName | No
 
 @router.get("/v1/models")
 def models(workspace: Here) -> dict[str, Any]:
-    """The models: a graph each, and those of further indexes."""
+    """List the models: one for each graph, and one for each graph of each further index."""
     return {"object": "list", "data": [_model(workspace, model) for model in models_of(workspace)]}
 
 
 @router.get("/v1/models/{id:path}")
 def model(id: str, workspace: Here) -> dict[str, Any]:
-    """One model."""
+    """Describe one model."""
     chosen(workspace, id)
     return _model(workspace, id)
 
@@ -137,9 +141,9 @@ def _model(workspace: Workspace, id_: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Asked:
-    """The question of a chat in the queue, or what is replied at once, and how to say what comes of it.
+    """Hold the queued question of a chat, or its immediate reply, and write the response.
 
-    Sources open at the address `page`, as files of `index`, and are `listed` in the text.
+    Sources open at the address `page`, as files of `index`; if `listed`, the text lists them.
     """
 
     chat: Chat
@@ -149,7 +153,7 @@ class Asked:
     listed: bool
 
     async def thoughts(self, seconds: float) -> AsyncIterator[str]:
-        """What is told until the answer stands; an empty text after so many seconds with nothing to tell."""
+        """Yield the progress until the answer is complete, and "" after so many seconds without an event."""
         if isinstance(self.job, Job):
             if any(message.role in ("system", "developer") for message in self.chat.messages):
                 yield reasoning("note", {"text": IGNORED})
@@ -159,7 +163,7 @@ class Asked:
                     yield thought
 
     def completion(self) -> Completion:
-        """What is replied, once it is there. Raises what the question failed with."""
+        """Return the reply of an ended question; raise the error with which it failed."""
         if isinstance(self.job, Completion):
             return self.job
         if self.job.failure is not None:
@@ -169,7 +173,7 @@ class Asked:
         return completion_of(*self.job.answer, view, self.page, self.index, listed=self.listed)
 
     async def lines(self, heartbeat: float) -> AsyncIterator[str]:
-        """A stream: chunks as Server-Sent Events, with a comment after so many seconds without one."""
+        """Yield chunks as Server-Sent Events, and a comment after `heartbeat` seconds without an event."""
         reply, options = Reply(self.chat.model), self.chat.stream_options
         yield _line(reply.chunk({"role": "assistant", "content": ""}))
         async for thought in self.thoughts(heartbeat):
@@ -185,7 +189,7 @@ class Asked:
 def asked(
     chat: Chat, workspace: Here, request: Request, x_local_rag_sources: Annotated[str, Header()] = ""
 ) -> Iterator[Asked]:
-    """Put the question of a chat into the queue; it ends with the response. Raises what is wrong with it."""
+    """Put the question of a chat into the queue, and stop it after the response; raise an error for a wrong request."""
     index, graph = chosen(workspace, chat.model)
     numbers = [number for number, message in enumerate(chat.messages) if message.role == "user"]
     if not numbers:
@@ -209,7 +213,7 @@ def asked(
 
 @router.post("/v1/chat/completions")
 async def complete(chat: Chat, asked: Annotated[Asked, Depends(asked)], workspace: Here, request: Request) -> Any:
-    """Ask a question as a chat program does: the answer as a chat completion."""
+    """Ask a question as a chat program does, and send the answer as a chat completion."""
     if chat.stream:
         return StreamingResponse(asked.lines(workspace.limits.heartbeat), media_type="text/event-stream")
     told = []
@@ -225,10 +229,10 @@ def _line(value: dict[str, Any]) -> str:
 
 
 def housekeeping(prompt: str) -> str | None:
-    """The reply to a prompt that a chat program sends by itself, for a title or tags of a chat; None for a question.
+    """Return the reply to a prompt that a chat program sends on its own, as for a chat's title; None for a question.
 
-    It goes to the model that is chatted with unless another one is set up; its reply is made of the words of the chat,
-    in the form that it asks for, and no file is read.
+    Chat programs send such prompts to the model of the chat unless another one is set up. The reply consists of words
+    of the chat in the form that the prompt asks for, and no file is read.
     """
     prompt = prompt.strip()
     form = _FORM.match(prompt)

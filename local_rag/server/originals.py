@@ -1,4 +1,4 @@
-"""A file behind an ID: where a quote stands in its stored text, and the file as it lies on the disk now."""
+"""Find a quote in the stored text of a file, and open and draw the file as it is on the disk now."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ if TYPE_CHECKING:
 
 INLINE_TEXTS = PLAIN_TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000
-"""Bytes of a text that a browser shows by itself; a longer one is saved."""
+"""The most bytes of a text that a browser shows by itself; a longer one is saved."""
 
 SECONDS = 20.0
-"""That the drawing of a page may take; then the worker is ended."""
+"""Seconds that drawing a page may take; after that the worker is ended."""
 
 KEPT = 16
-"""Pictures that are kept."""
+"""The number of pictures that are kept in memory."""
 
 BEFORE, AFTER = 3_000, 6_000
-"""Code points that are shown before and after a quote, or the beginning of a document."""
+"""Code points that are shown before and after a quote, or after the beginning of a document."""
 NEAR = 500
-"""Code points within which the text is rather cut at the end of a line or a word."""
+"""The distance in code points within which the text is cut at the end of a line or a word instead."""
 
 
 @dataclass(frozen=True)
 class Original:
-    """A file by its real path, and whether its content is another than when it was indexed."""
+    """Hold the real path of a file, and whether its content has changed since it was indexed."""
 
     path: Path
     changed: bool
 
     @property
     def opens_as(self) -> Literal["pdf", "text", "attachment"]:
-        """What a browser may show by itself; anything else is saved."""
+        """The kind of view in which a browser may show the file; an "attachment" is saved."""
         suffix = self.path.suffix.lower()
         if suffix == ".pdf":
             return "pdf"
@@ -64,15 +64,16 @@ class Original:
         return "text" if is_text else "attachment"
 
     def text(self) -> bytes:
-        """The text in UTF-8, whatever its encoding. Raises FileSkipped, OSError."""
+        """Return the text in UTF-8, whatever its encoding; raise FileSkipped or OSError."""
         data = self.path.read_bytes()
         return decode(data).encode("utf-8", "replace") if data.strip() else b""
 
 
 def original_of(listing: FileListing, path: str) -> Original:
-    """The file that was indexed under a path. A link is followed, and must not lead out of the indexed folders.
+    """Return the file that was indexed under a path, following a link only inside the indexed folders.
 
-    Raises NotFound for one that has just left the index, ApiError for what is gone, lies elsewhere, or is no file.
+    Raise NotFound for a file that has just left the index, and ApiError for one that is gone, lies outside the indexed
+    folders, or is not a regular file.
     """
     row = listing.read(Store.file, path)
     if row is None:
@@ -85,7 +86,7 @@ def original_of(listing: FileListing, path: str) -> Original:
         raise ApiError(404, "no_original", f"this lies inside of {inside}: only its text is stored")
     try:
         real = Path(row.path).resolve(strict=True)
-        # Roots are stored resolved: one that has become a link since then must not vouch for where it leads.
+        # Roots are stored resolved: a root that has become a link since then must not allow files at its target.
         if not any(real.is_relative_to(root.path) for root in listing.roots):
             why = "this file lies outside of the indexed folders now, so it is not opened; its text is stored"
             raise ApiError(403, "outside", why)
@@ -102,7 +103,7 @@ def original_of(listing: FileListing, path: str) -> Original:
 
 
 def original_or_why(listing: FileListing, path: str) -> tuple[Original | None, str]:
-    """The file on the disk, or why it cannot be opened."""
+    """Return the file on the disk, or None and a sentence that says why it cannot be opened."""
     try:
         return original_of(listing, path), ""
     except ApiError as error:
@@ -115,7 +116,7 @@ def _has_changed(row: FileRow, real: Path, status: os.stat_result) -> bool:
         return False
     if status.st_size != row.size:
         return True
-    return _digest(real, file_state(status)) != row.sha256[:64]  # behind it stand the rules for what lies inside of it
+    return _digest(real, file_state(status)) != row.sha256[:64]  # the stamp of a container's rules follows it
 
 
 @lru_cache(1_000)
@@ -124,16 +125,16 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 
 class PagePictures:
-    """Pages of PDFs and images as pictures, by one parse worker; the last ones are kept in memory. For many thStore."""
+    """Draw pages of PDFs and images in one parse worker, and keep the last pictures; several threads may use it."""
 
     def __init__(self) -> None:
         self._parser, self._working = Parser(SECONDS), threading.Lock()
         self._picture = lru_cache(KEPT)(self._drawn)
         self.forget = self._picture.cache_clear
-        """Let go of all pictures: a file may have left the index."""
+        """Drops all pictures, because a file may have left the index."""
 
     def picture(self, path: Path, page: int) -> PagePicture:
-        """A page of a PDF, counted from 1. Raises FileSkipped, OSError."""
+        """Return the picture of a page of a PDF, counted from 1, or of an image; raise FileSkipped or OSError."""
         return self._picture(path, file_state(path.stat()), page)
 
     def _drawn(self, path: Path, state: tuple[int, ...], page: int) -> PagePicture:
@@ -141,7 +142,7 @@ class PagePictures:
             return self._parser.picture(path, page)
 
     def placed(self, path: Path, document: StoredDocument, start: int, end: int) -> PlacedQuote:
-        """Where code points [start, end) of the stored text of a page stand on it. Raises FileSkipped, OSError."""
+        """Return the place on a page of code points [start, end) of its stored text; raise FileSkipped or OSError."""
         page = document.page or 1
         if document.lines or not document.text:
             drawn = self.picture(path, page)
@@ -150,14 +151,14 @@ class PagePictures:
             return self._parser.placed(path, page, document.text, start, end)
 
     def close(self) -> None:
-        """End the worker, in the middle of a page, too."""
+        """End the worker, even while it draws a page."""
         self._parser.stop()
         with self._working:
             self._parser.close()
 
 
 def _on_scan(lines: Iterable[ReadLine], start: int, end: int) -> Iterator[Rectangle]:
-    """The parts of lines that hold code points [start, end): of each its share, as if all letters were as wide."""
+    """Yield the parts of lines that hold code points [start, end), as if all letters of a line were equally wide."""
     for line in lines:
         first, last = max(line.start, start), min(line.end, end)
         if first < last:
@@ -166,7 +167,7 @@ def _on_scan(lines: Iterable[ReadLine], start: int, end: int) -> Iterator[Rectan
 
 
 class Spot(NamedTuple):
-    """Code points [start, end) of a document; equal where the quote does not stand in it. `number` counts from 0."""
+    """Name code points [start, end) of document `number`, counted from 0; both are equal if the quote was not found."""
 
     number: int
     start: int = 0
@@ -175,9 +176,10 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a document as it is read, a tree like that of an answer.
+    """Hold a part of a document as a tree, like that of an answer.
 
-    `before` and `after` are where it begins and ends in the stored text, None where the document does, too.
+    `before` and `after` are the code points where the part begins and ends in the stored text; None means that the
+    document begins or ends there, too.
     """
 
     blocks: Sequence[Node]
@@ -186,7 +188,7 @@ class Window:
 
 
 def number_of(listing: FileListing, documents: Sequence[StoredDocument], chunk_id: str) -> int | None:
-    """The number of the document that a passage was cut from; None where it is not stored (any more)."""
+    """Return the number of the document that holds a passage, or None if the passage is not stored (any more)."""
     own = listing.read(Store.document_of, chunk_id) if chunk_id else 0
     return next((each.number for each in documents if each.id == own), None)
 
@@ -194,10 +196,10 @@ def number_of(listing: FileListing, documents: Sequence[StoredDocument], chunk_i
 def spot_of(
     documents: Sequence[StoredDocument], number: int | None, page: int | None, start: int, end: int, quote: str
 ) -> Spot | None:
-    """Where a quote stands now; its file may have been indexed anew since it was cut.
+    """Return the current place of a quote, whose file may have been indexed again since.
 
-    What stands at `start` counts where it is the quote; else the quote where it stands once. Without a quote the span
-    is taken as it is. None where no document of the file is of that number or page.
+    If the text at `start` is not the quote, take the only other place that holds it. Without a quote, take the span as
+    it is. Return None if no document of the file has that number and page.
     """
     possible = [each for each in documents if number in (None, each.number) and page in (None, each.page)]
     if not possible:
@@ -215,7 +217,7 @@ def spot_of(
 
 
 def rows_of(document: StoredDocument, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those of these spans that are whole lines of the text: where it was indexed anew, rows may stand elsewhere."""
+    """Return those spans that are whole lines of the text; others are wrong since the file was indexed again."""
     lines = f"\n{document.text}\n"
     return [(start, end) for start, end in spans if start < end and lines[start : end + 2 : end - start + 1] == "\n\n"]
 
@@ -229,7 +231,7 @@ def around(
     after: int = AFTER,
     rows: Sequence[tuple[int, int]] = (),
 ) -> Window:
-    """The text around a span, cut at the ends of lines or blocks where some are near, with the span or rows marked."""
+    """Return the text around a span, cut at near ends of lines or words, with the span or the rows marked."""
     text = document.text
     first, last = max(0, start - before), min(len(text), end + after)
     if first:
@@ -244,9 +246,9 @@ def around(
 def part(
     document: StoredDocument, path: str, start: int, end: int, marks: Sequence[tuple[int, int]] = ((0, 0),)
 ) -> Window:
-    """Code points [start, end) of a document of the file at a path as a window, the spans of what is quoted marked.
+    """Return code points [start, end) of a document of the file at a path as a window, with these spans marked.
 
-    Of Markdown whole blocks.
+    Of Markdown the window holds whole blocks.
     """
     text, suffix = document.text, Path(path).suffix.lower()
     loader = LOADERS.get(suffix, load_text)

@@ -1,4 +1,4 @@
-"""How values, files and the events of jobs are sent. Here, where JSON is written, every string is made harmless."""
+"""Send values, files and the events of jobs; all JSON is written here, without control characters."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from local_rag.server.jobs import Job
 from local_rag.text.display import printable
 
 CHUNK = 1 << 16
-"""Bytes of a file that are sent at once."""
+"""The number of bytes of a file that are sent at once."""
 
 
 class Body(BaseModel):
-    """The JSON object of a POST; unknown keys are refused."""
+    """Hold the JSON object of a POST; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Narrowed(Body):
-    """What asks only some documents: files, folders or globs, dates (ISO 8601), kinds of files, and authors.
+    """Narrow a question to documents by files, folders or globs, dates (ISO 8601), kinds of files, and authors.
 
-    Its fields are the `CONDITIONS`, written out for mypy and for the document of the API. A text is a list with commas.
+    The fields are the `CONDITIONS`, written out for mypy and the document of the API. A list may be a text with commas.
     """
 
     within: Names = ()
@@ -50,7 +50,7 @@ class Narrowed(Body):
 
 
 class Json(JSONResponse):
-    """A value as JSON, without control characters and bidirectional overrides, whatever files and models say."""
+    """Send a value as JSON without control characters and bidirectional overrides, which files and models may hold."""
 
     def render(self, content: Any) -> bytes:
         return harmless_json(content).encode("utf-8", "replace")
@@ -61,7 +61,7 @@ def harmless_json(value: Any) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """Plain values without control characters and bidirectional overrides."""
+    """Remove control characters and bidirectional overrides from all strings of plain values."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
@@ -70,16 +70,16 @@ def harmless(value: Any) -> Any:
 
 
 def file_headers(name: str, *, inline: bool = False, policy: str = "") -> dict[str, str]:
-    """Those of a file: whether a browser shows or saves it, and its own policy for what is shown by itself."""
+    """Return the headers of a file: whether a browser shows or saves it, and a policy for a file shown by itself."""
     how = "inline" if inline else "attachment"
     headers = {"Content-Disposition": f"{how}; filename*=UTF-8''{quote(name, safe='')}"}
     return headers | ({"Content-Security-Policy": policy} if policy else {})
 
 
 def file_response(path: Path, media_type: str, headers: dict[str, str]) -> Response:
-    """A file of this machine, opened now: what happens to its name until it is sent does not matter.
+    """Send a file of this machine, which is opened at once, so that renaming it meanwhile does not matter.
 
-    Raises NotFound for what is gone, is a link, or is no regular file.
+    Raise NotFound for a file that is gone, a link, or anything but a regular file.
     """
     try:
         file = open_regular(path)
@@ -98,7 +98,7 @@ def file_response(path: Path, media_type: str, headers: dict[str, str]) -> Respo
 
 
 def event_stream(job: Job, heartbeat: float, *, detail: bool) -> Response:
-    """The events of a job as Server-Sent Events (WHATWG HTML, section 9.2), with a comment where none comes."""
+    """Send the events of a job as Server-Sent Events (WHATWG HTML, section 9.2), with comments while none comes."""
 
     async def lines() -> AsyncIterator[bytes]:
         async for event in job.follow(heartbeat):
@@ -113,9 +113,9 @@ def event_stream(job: Job, heartbeat: float, *, detail: bool) -> Response:
 
 
 async def job_response(begin: Callable[[], Job], limits: Limits, *, stream: bool, detail: bool = False) -> Response:
-    """The events of the job that begins, on a thread; or without `stream` its result alone, once it is there.
+    """Begin a job on a thread, and send its events, or without `stream` only its result when it has ended.
 
-    Raises what the job failed with.
+    Raise the error with which the job failed.
     """
     job = await asyncio.to_thread(begin)
     if stream:

@@ -1,4 +1,4 @@
-"""Runs, the records of questions: listed, shown with the way to the answer, judged, and made into cases."""
+"""List runs, the records of questions, show how their answers were found, judge them, and make cases of them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from local_rag.server.responses import Body
 from local_rag.server.workspace import Here
 
 RUN_ID = r"^[2-9a-z]{4}$"
-"""The ID of a run, whole, or `last`."""
+"""The pattern of a run's whole ID, or `last`."""
 CASES = "cases"
-"""The folder of the case files, in the data folder; they are named without their ending."""
+"""The folder of the case files in the data folder; requests name the files without their suffix."""
 CASES_NAME = r"^[\w(+-][\w .()+-]{0,79}$"
-"""What a case file may be called: no path, nothing hidden."""
+"""The pattern of a case file's name, which is no path and not hidden."""
 SHOWN = ("retrieved", "graded", "called", "web_query", "note")
-"""What is shown of a step."""
+"""The events of a step that are shown."""
 
 RunId = Annotated[str, Field(pattern=RUN_ID)]
 CasesName = Annotated[str, Field(pattern=CASES_NAME)]
@@ -36,7 +36,7 @@ router = APIRouter()
 
 
 class MakeCase(Body):
-    """The case file for a run, and what is right: the run, expected answers, or that the files do not say."""
+    """Name the case file for a run, and say what is right: the run's answer, other answers, or that there is none."""
 
     cases: CasesName
     right: bool = False
@@ -45,7 +45,7 @@ class MakeCase(Body):
 
 
 class Judge(Body):
-    """Whether the answer of a run is good, and why; what a right answer says, or that the files do not answer."""
+    """Say whether the answer of a run is good, and why, and what a right answer is, or that the files hold none."""
 
     run: RunId
     good: bool
@@ -55,7 +55,7 @@ class Judge(Body):
 
 
 class IntoCases(Body):
-    """The case file to which the judged answers from an index are appended."""
+    """Name the case file to which the judged answers from an index are appended."""
 
     cases: CasesName
     index: str | None = None
@@ -63,9 +63,9 @@ class IntoCases(Body):
 
 @dataclass(frozen=True)
 class RunList:
-    """Runs, the last one first. `next` is the cursor of those that follow, None behind the last.
+    """List runs, the latest first; `next` is the cursor of the following ones, None after the last.
 
-    `good` maps the ID of a run to whether its answer was judged to be good.
+    `good` maps the ID of each judged run to whether its answer is good.
     """
 
     runs: Sequence[RunSummary]
@@ -83,7 +83,7 @@ def runs(
     cursor: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> RunList:
-    """The questions that are recorded: with a status, with these words, of an index, from a cursor on."""
+    """List the recorded questions from a cursor on, narrowed by status, words and index."""
     history, words = workspace.history, filter.casefold()
     folder = None if index is None else workspace.settings_of(index).index_path
     listed = [run for run in history.runs(index=folder, status=status) if words in run.question.casefold()]
@@ -96,7 +96,7 @@ def runs(
 
 @router.get("/api/runs/{run}")
 def run(run: RunId, workspace: Here) -> dict[str, Any]:
-    """A run with the way to its answer: `steps` with what happened in each, `passages` with their texts of today."""
+    """Show how a run found its answer: the `steps` with their events, and the `passages` with their current texts."""
     kept = workspace.history.run(run)
     passages, then = RunPassages.of(kept), kept.conditions
     return {
@@ -118,7 +118,7 @@ def run(run: RunId, workspace: Here) -> dict[str, Any]:
 
 
 def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
-    """Each node at work: when it began, in seconds from the question on, its seconds, and what happened in it."""
+    """Yield the steps of a run: the node, its start in seconds after the question, its seconds, and its events."""
     from local_rag.graphs.drawing import words_of
 
     began = 0.0
@@ -131,7 +131,7 @@ def _steps(run: KeptRun) -> Iterator[dict[str, Any]]:
 
 
 def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
-    """A passage by its line of the record, with its text of today, or why there is none."""
+    """Return a recorded passage with its current text, or the reason why it has none."""
     from langchain_core.documents import Document
 
     text, why = passages.text(passage)
@@ -140,9 +140,9 @@ def _passage(passage: Line, passages: RunPassages) -> dict[str, Any]:
 
 @router.post("/api/runs/{run}/case")
 def make_case(run: RunId, request: MakeCase, workspace: Here) -> dict[str, Any]:
-    """Make a case of a run; refused where nobody says what is right, and for a question that the file has already.
+    """Make a case of a run, unless the request does not say what is right or the file has the question already.
 
-    The case, how many `sources` it has, and `total`, the cases of its file.
+    Send the case, the number of its `sources`, and `total`, the number of cases in its file.
     """
     from local_rag.evaluation.labels import keep_case
 
@@ -170,7 +170,7 @@ def judge(request: Judge, workspace: Here) -> Judgement:
 
 @router.get("/api/feedback")
 def feedback(workspace: Here) -> dict[str, Sequence[Judgement]]:
-    """Every judged answer, that of the last run first."""
+    """List all judgements, that of the latest run first."""
     return {"feedback": workspace.history.judgements()}
 
 
@@ -178,8 +178,8 @@ def feedback(workspace: Here) -> dict[str, Sequence[Judgement]]:
 def into_cases(request: IntoCases, workspace: Here) -> dict[str, Any]:
     """Make cases of the judged answers.
 
-    How many were `kept`, were `known` before, lack what is right (`unlabelled`) and are of other indexes (`elsewhere`);
-    `total` are the cases of the file.
+    Send how many were `kept`, were `known` before, lack a right answer (`unlabelled`) and are of other indexes
+    (`elsewhere`); `total` is the number of cases in the file.
     """
     from local_rag.evaluation.labels import keep_feedback
 
@@ -191,14 +191,14 @@ def into_cases(request: IntoCases, workspace: Here) -> dict[str, Any]:
 
 @router.post("/api/feedback/{run}/delete")
 def take_back(run: RunId, workspace: Here) -> dict[str, Sequence[str]]:
-    """Take a judgement back."""
+    """Delete the judgement of a run."""
     had = workspace.history.judgement(run)
     workspace.history.delete(judgements=[run])
     return {"deleted": [run] if had else []}
 
 
 def _case_file(settings: Settings, name: str) -> Path:
-    """The path of a case file, whose folder is made. Raises UsageError for a link."""
+    """Return the path of a case file, and make its folder; raise UsageError for a link."""
     path = settings.data_folder / CASES / f"{name}.jsonl"
     if path.is_symlink():
         raise UsageError(f"the case file {name!r} is a link")

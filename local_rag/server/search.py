@@ -1,4 +1,4 @@
-"""Search without an answer, and what a question can set: choices, graphs, models, and the checks of this machine."""
+"""Search without an answer; list the choices for a question, graphs, models, and the checks of this machine."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from local_rag.text.markup import unmarked
 from local_rag.text.words import content_stems
 
 PATIENCE = 3.0
-"""Seconds that a model server may take to say what it has."""
+"""Seconds that a model server may take to list its models."""
 
 router = APIRouter()
 
 
 class Search(Narrowed):
-    """Words or a question, with "exact phrases" and -words."""
+    """Hold the words or the question to search for; "exact phrases" and -words count."""
 
     query: str
     index: str | None = None
@@ -41,10 +41,10 @@ class Search(Narrowed):
 
 @router.post("/api/search", dependencies=HEAVY)
 def search(request: Search, workspace: Here) -> dict[str, Any]:
-    """The `passages` that fit a query, best first; `notes` say what a search does not see.
+    """Find the `passages` that fit a query, best first; `notes` say what the search does not cover.
 
-    The `segments` of a passage are its text without markup, cut at the words of the query, which are marked. `also_in`
-    are the other files that hold the same text.
+    The `segments` of a passage are its text without markup, in which the words of the query are marked. `also_in` lists
+    the other files that hold the same text.
     """
     from local_rag.index.exact_words import found, typed_query
     from local_rag.runtime.opening import check_question
@@ -72,7 +72,7 @@ def search(request: Search, workspace: Here) -> dict[str, Any]:
 
 
 def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
-    """The index of whoever answers questions; where nobody can, it is opened for this search alone."""
+    """Return the index of the open `Rag`; if none can be opened, open the index for this search alone."""
     from local_rag.runtime.opening import open_indexes
 
     try:
@@ -83,11 +83,11 @@ def _index(workspace: Workspace, name: str | None, opened: ExitStack) -> Any:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a question can set, and what holds where it does not.
+    """List what a question can set, and the defaults.
 
-    `named` says what each index is called and how many files it has, `graphs` of each what it does; `conditions` are
-    the fields that narrow it: each one's name, label, and an example of what is typed. `writer` names the models that
-    write answers, "" where these are quotes; `without` says why, `hint` what helps.
+    `named` gives the label of each index and its number of files, and `graphs` describes each graph. `conditions` are
+    the fields that narrow a question, each with its name, its label and an example. `writer` names the models that
+    write answers, or is "" if answers are quotes; then `without` says why, and `hint` what helps.
     """
 
     indexes: Sequence[str]
@@ -104,7 +104,7 @@ class Choices:
 
 @router.get("/api/choices")
 def choices(workspace: Here) -> Choices:
-    """What a question can set, and the defaults."""
+    """List what a question can set, and the defaults."""
     from local_rag.graphs.drawing import OF_GRAPHS
     from local_rag.runtime.engine_choice import QUICK
 
@@ -137,7 +137,7 @@ def choices(workspace: Here) -> Choices:
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node, what people call it, and what it does."""
+    """Describe a node by its name for people and what it does."""
 
     id: str
     name: str
@@ -146,9 +146,9 @@ class NodeView:
 
 @dataclass(frozen=True)
 class GraphView:
-    """A graph and what it does; its nodes stand from the question to the answer.
+    """Describe a graph; its nodes are in order from the question to the answer.
 
-    An edge has the IDs of its nodes (`source`, `target`), `label`, when it is taken, and whether it is `conditional`.
+    An edge has the IDs of its nodes (`source`, `target`), a `label` that says when it is taken, and `conditional`.
     """
 
     name: str
@@ -159,7 +159,7 @@ class GraphView:
 
 @router.get("/api/graphs/{name}")
 def graph(name: GraphName, workspace: Here) -> GraphView:
-    """The nodes and edges of a graph as the settings wire it."""
+    """Describe the nodes and edges of a graph under the settings."""
     from local_rag.graphs.deps import Options
     from local_rag.graphs.drawing import OF_GRAPHS, column, words_of
 
@@ -170,7 +170,7 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
 @router.get("/api/doctor", dependencies=HEAVY)
 def doctor(workspace: Here, index: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """The checks of this machine, in the order in which problems are best mended; `steps` are what mends one."""
+    """Check this machine, in the order in which problems are best solved; `steps` solve the problem of a check."""
     from local_rag.diagnostics.doctor import run_checks
 
     checks = run_checks(workspace.settings_of(index))
@@ -179,6 +179,6 @@ def doctor(workspace: Here, index: str | None = None) -> dict[str, list[dict[str
 
 @router.get("/api/models")
 def models(workspace: Here, index: str | None = None) -> dict[str, Any]:
-    """The language models, and what to do `next`."""
+    """List the language models, and what to do `next`."""
     report = model_report(workspace.settings_of(index), PATIENCE)
     return {**to_plain(report), "next": hint_view(report.hint)}

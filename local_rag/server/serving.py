@@ -1,4 +1,4 @@
-"""Running the server: it listens at loopback alone, opens a browser, and stops every job at its end."""
+"""Run the server: listen at loopback only, open a browser, and stop every job at the end."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from local_rag.server.auth import FOLDER, new_code, read_key
 from local_rag.server.workspace import Workspace
 
 FURTHER = 20
-"""Ports after the usual one that are tried where that is taken."""
+"""The number of ports after the usual one that are tried if that is taken."""
 CLOSING = 2
-"""Seconds that open responses are waited for at the end; jobs are stopped before."""
+"""Seconds that the server waits for open responses at the end, after it has stopped the jobs."""
 
 
 def listen(port: int, *, exactly: bool = False) -> tuple[Sequence[socket.socket], int]:
-    """Sockets at loopback, and their port. Without `exactly` a later port is taken where that one is not free.
+    """Return sockets at loopback and their port; without `exactly` a later port is used if the given one is taken.
 
-    Raises UsageError where none can be had.
+    Raise UsageError if no port is free.
     """
     for candidate in (port,) if exactly else range(port, min(port + FURTHER, 65_535) + 1):
         if sockets := _bound(candidate):
@@ -46,7 +46,7 @@ def listen(port: int, *, exactly: bool = False) -> tuple[Sequence[socket.socket]
 
 
 def _bound(port: int) -> list[socket.socket]:
-    """Sockets at both addresses, or none where the port is taken at one of them; a machine may lack IPv6."""
+    """Return sockets at both loopback addresses, or only at IPv4 without IPv6, or none if the port is taken."""
     bound: list[socket.socket] = []
     for host in LOOPBACK:
         try:
@@ -66,14 +66,14 @@ def _bound(port: int) -> list[socket.socket]:
 
 
 def address(data_folder: Path, port: int) -> str:
-    """Return a new address that signs a browser in, once. Raises OSError."""
+    """Return a new address that signs a browser in once; raise OSError."""
     return f"{Address('http', LOOPBACK[0], port).url}/?code={new_code(read_key(data_folder))}"
 
 
 def running(data_folder: Path, port: int | None = None) -> int:
-    """The port of the server that runs (at this port); of several the one that started last.
+    """Return the port of the running server, at this port if given; of several servers, of the latest.
 
-    Raises LocalRagError where none does.
+    Raise LocalRagError if none runs.
     """
     notes = sorted((data_folder / FOLDER).glob("running-*"), key=lambda note: note.stat().st_mtime, reverse=True)
     for note in notes:
@@ -86,9 +86,9 @@ def running(data_folder: Path, port: int | None = None) -> int:
 
 @contextmanager
 def noted(data_folder: Path, port: int) -> Iterator[Path]:
-    """While the server runs there is a note of it, for `running`, for its owner alone: a page that opens the address.
+    """Keep a page that opens the address of the server while it runs; `running` finds it, and only its owner reads it.
 
-    A browser is started with the path of that page, for others can see with what a program is started.
+    A browser is started with the path of that page, because other accounts can see the arguments of a program.
     """
     note = data_folder / FOLDER / f"running-{port}.html"
     make_folder(note.parent)
@@ -102,16 +102,16 @@ def noted(data_folder: Path, port: int) -> Iterator[Path]:
 
 
 def open_browser(page: Path) -> bool:
-    """Open a page in the person's browser; False where there is none to be seen."""
+    """Open a page in the person's browser; return False if there is no graphical one."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        return False  # a browser of the terminal would take it away from the server
+        return False  # a text browser would take over the server's terminal
     with suppress(webbrowser.Error, OSError):
         return webbrowser.open(page.as_uri())
     return False
 
 
 def serve(workspace: Workspace, sockets: Sequence[socket.socket], started: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM; `started` is called once the server answers. At the end all is closed."""
+    """Serve until Ctrl-C or SIGTERM, then close the workspace; `started` is called when the server answers."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # its lines quote requests
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # what uvicorn raises again after its end
@@ -123,7 +123,7 @@ def serve(workspace: Workspace, sockets: Sequence[socket.socket], started: Calla
 
 
 class PageServer(uvicorn.Server):
-    """uvicorn with the application of a workspace."""
+    """Run uvicorn with the application of a workspace."""
 
     def __init__(self, workspace: Workspace, started: Callable[[], None] = lambda: None) -> None:
         super().__init__(
@@ -147,6 +147,6 @@ class PageServer(uvicorn.Server):
         await anyio.to_thread.run_sync(self._on_start)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the jobs first: a stream ends by itself then, and nobody is waited for."""
+        """Stop the jobs first, which ends their streams, so that the server waits for none of them."""
         await anyio.to_thread.run_sync(self._jobs.close)
         await super().shutdown(sockets)

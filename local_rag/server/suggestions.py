@@ -1,4 +1,4 @@
-"""Questions that the page suggests of an index: of its titles and headings."""
+"""Suggest questions about an index from its titles and headings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local_rag.server.workspace import Here
 
 SUGGESTED = 3
 READ_FOR_QUESTIONS = 50
-"""Documents whose headings are looked at for suggested questions."""
+"""The most documents whose headings are read for suggested questions."""
 LONGEST_HEADING = 60
 
 router = APIRouter()
@@ -24,7 +24,7 @@ router = APIRouter()
 
 @router.get("/api/index/suggestions")
 def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str]]:
-    """A few `questions` about what is indexed, made of titles and headings."""
+    """Suggest a few `questions` about the indexed files, made of titles and headings."""
     try:
         listing = workspace.files.of(workspace.settings_of(index).index_path)
     except IndexMissing:
@@ -44,6 +44,6 @@ def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str
 
 
 def _heading(title: str, headings: Sequence[str]) -> str:
-    """The first heading that is not the title and reads like one, "" where there is none."""
+    """Return the first suitable heading that is not the title, or "" if there is none or the title is too long."""
     fitting = (each for each in headings if each != title and 4 <= len(each) <= LONGEST_HEADING and each[0].isalpha())
     return next(fitting, "") if len(title) <= LONGEST_HEADING else ""

@@ -1,6 +1,6 @@
-"""The threads of a chat: listed, shown, renamed, deleted, exported; an answer alone as Markdown or as one HTML file.
+"""List, show, rename, delete and export the threads of chats, or export one answer as Markdown or HTML.
 
-A thread is named in the query or the body, for its name may have any sign.
+Requests name a thread in the query or the body, because its name may have any character.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ router = APIRouter()
 
 
 class OfThread(Body):
-    """A thread by its name."""
+    """Name a thread."""
 
     thread: str
 
 
 class Rename(OfThread):
-    """A thread, and the name that it is to have."""
+    """Name a thread, and its new name."""
 
     to: str = Field(max_length=200)
 
 
 @dataclass(frozen=True)
 class ThreadView(Thread):
-    """A chat in a list; `unanswered`: there is no answer to its last question."""
+    """Describe a thread in a list; `unanswered`: its last question has no answer."""
 
     unanswered: bool
 
 
 @dataclass(frozen=True)
 class Running:
-    """The job of a question that is not answered yet."""
+    """Name the job of a question that is not answered yet."""
 
     job: str
     question: str
@@ -59,9 +59,9 @@ class Running:
 
 @dataclass(frozen=True)
 class Ended:
-    """A question without an answer: `stopped`, `failed`, `refused`, or `cut off` by the end of the server.
+    """Describe a question without an answer: `stopped`, `failed`, `refused`, or `cut off` by the end of the server.
 
-    `error` says why, `draft` is what was written by then; it was not checked.
+    `error` says why, and `draft` is the unchecked text written until then.
     """
 
     question: str
@@ -73,9 +73,9 @@ class Ended:
 
 @dataclass(frozen=True)
 class ThreadTurns:
-    """A thread with its answers, oldest first, the questions that ended without one, and those that run or wait.
+    """Hold a thread's answers, oldest first, its questions that ended without one, and those that run or wait.
 
-    `scope` is what its last question was asked of.
+    `scope` has the choices of its last question.
     """
 
     name: str
@@ -87,7 +87,7 @@ class ThreadTurns:
 
 @router.get("/api/threads")
 def threads(workspace: Here, filter: Annotated[str, Query(max_length=500)] = "") -> dict[str, list[ThreadView]]:
-    """The threads, the one that was used last first; with words those in which a question and its answer hold them."""
+    """List the threads, the last used first; with words, those in which a question and its answer hold all of them."""
     ended = _ended(workspace)
     listed = [each for each in workspace.history.threads(begun=True) if each.turns or each.name in ended]
     last = {name: questions[-1].at for name, questions in ended.items()}
@@ -98,7 +98,7 @@ def threads(workspace: Here, filter: Annotated[str, Query(max_length=500)] = "")
 
 @router.get("/api/thread")
 def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
-    """A thread with its answers, the questions that ended without one, and those that run or wait."""
+    """Show a thread with its answers, the questions that ended without one, and those that run or wait."""
     try:
         name = workspace.history.thread(thread).name
     except NotFound as error:
@@ -116,7 +116,10 @@ def thread(workspace: Here, thread: str, detail: bool = False) -> ThreadTurns:
 
 
 def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
-    """By thread the questions that ended without an answer, oldest first; what began after the server is at work."""
+    """Return the questions that ended without an answer by thread, oldest first.
+
+    A question without an end was cut off, unless it began after the server did: then it still runs or waits.
+    """
     ended: dict[str, list[Ended]] = {}
     for thread, questions in workspace.history.unanswered().items():
         for each in questions:
@@ -130,7 +133,7 @@ def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
 
 
 def _labels(turns: Sequence[AnsweredTurn]) -> PathLabels:
-    """Short names for the files of the indexes that these turns asked, as far as they are there."""
+    """Return short names for the files of the indexes that these turns used, as far as those still exist."""
     roots: list[str] = []
     for folder in {folder for turn in turns for folder in turn.indexes} - {""}:
         with suppress(LocalRagError):
@@ -140,7 +143,7 @@ def _labels(turns: Sequence[AnsweredTurn]) -> PathLabels:
 
 @router.post("/api/thread/rename")
 def rename(request: Rename, workspace: Here) -> dict[str, str]:
-    """Give a thread another name; its `name` as it is stored."""
+    """Rename a thread, and send its new `name` as it is stored."""
     name, new = _idle(workspace, request.thread), thread_name(request.to.strip())
     if new != name and workspace.jobs.in_thread(new):
         raise UsageError(f"there is a thread {new!r} already", hint="local-rag threads   lists them")
@@ -160,7 +163,7 @@ def export(
     turn: Annotated[int | None, Query(ge=1)] = None,
     format: Literal["md", "html"] = "md",
 ) -> Response:
-    """A thread as Markdown; or one of its answers, as that or as one HTML file with its quotes in their passages."""
+    """Export a thread as Markdown, or one of its answers as Markdown or as an HTML file with its quotes in context."""
     name = workspace.history.thread(thread).name
     turns = workspace.history.turns(name)
     if (turn or 1) > len(turns):
@@ -176,7 +179,7 @@ def export(
 
 
 def _idle(workspace: Workspace, thread: str) -> str:
-    """The stored name of a thread whose questions are all answered. Raises NotFound, ApiError."""
+    """Return a thread's stored name; raise NotFound, or ApiError while one of its questions runs or waits."""
     if workspace.jobs.in_thread(thread):
         raise ApiError(409, "conflict", "a question of this thread is not answered yet", "stop it first")
     return workspace.history.thread(thread).name

@@ -1,4 +1,4 @@
-"""A question of a chat as the page shows it: what it was asked of, its answer, and the rows that it quotes."""
+"""Build a turn of a chat for the page: the scope of the question, its answer, and the table rows that it quotes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from local_rag.text.display import is_url, joined, plural
 from local_rag.text.nodes import Node
 
 NOT_KEPT = {"question", "thread", "stream", "detail"}
-"""Fields of a question that the next one of its chat does not take over."""
+"""The fields of a question that the next question of its chat does not inherit."""
 DEFAULT = "default"
 NAMED = 2
-"""Folders that name an index."""
+"""The most folders in the label of an index."""
 ROWS = 5
-"""Rows that are shown beside an answer."""
+"""The most rows that are shown beside an answer."""
 NUMBER = attrgetter("number")
 
 
 @dataclass(frozen=True)
 class IndexName:
-    """What an index is called above the question box, and how many files it holds, without web pages."""
+    """Hold the label of an index above the question box, and its number of files without web pages."""
 
     label: str
     files: int
 
 
 def index_names(workspace: Workspace) -> dict[str, IndexName]:
-    """Return them by index, of those that can be opened. The default one is called by the folders that it holds."""
+    """Return the labels of all indexes that can be opened; the default index is labelled with its folders."""
     names = {}
     for name in workspace.indexes():
         with suppress(LocalRagError):
@@ -54,7 +54,7 @@ def index_names(workspace: Workspace) -> dict[str, IndexName]:
 
 
 def scope_view(workspace: Workspace, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scope of a question with the names of its files; those that left every index are left out."""
+    """Return the scope of a question with the names of its files, without files that are in no index now."""
     files = []
     for identity in scope.get("files", ()):
         with suppress(LocalRagError):
@@ -67,7 +67,7 @@ def scope_view(workspace: Workspace, scope: Mapping[str, Any]) -> dict[str, Any]
 def turn_view(
     workspace: Workspace, scope: Mapping[str, Any], answer: Answer, label: PathLabel, *, turn: int, at: str = ""
 ) -> dict[str, Any]:
-    """Return an answer as `answer_view` does, with its scope, and with the rows of its quotes by their numbers."""
+    """Return an answer as `answer_view` does, with its scope, and with the rows of its quotes by citation number."""
     view = answer_view(answer, label, turn=turn, at=at) | {"scope": scope_view(workspace, scope)}
     tables = {}
     for number, citations in groupby(sorted(answer.citations, key=NUMBER), NUMBER):
@@ -80,7 +80,7 @@ def turn_view(
 
 
 def _rows(workspace: Workspace, citations: Sequence[Citation]) -> Sequence[Node]:
-    """Return the rows that quotes of one passage are from below the header of their table, the first of many."""
+    """Return the first rows that hold quotes of one passage, below the header of their table."""
     first = citations[0]
     if not (is_table(first.source) and file_id_of(first)):
         return []

@@ -1,4 +1,4 @@
-"""Indexing that the end of a server has cut off: kept in the data folder, so that the page offers to go on with it."""
+"""Record running indexing in the data folder, so that the page can offer to resume it after the server has ended."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from local_rag.server.auth import FOLDER
 
 FILE = "unfinished.json"
 STEP = 1.0
-"""Seconds after which it is written anew how far the indexing is."""
+"""The least seconds between two writes of the progress."""
 
 UnfinishedIndexing = dict[str, Any]
-"""What was begun: the `paths`, or the `sample`, and `share`, how much of it is done, None where that is not known."""
+"""An indexing: its `paths`, or `sample`, and `share`, the part of it that is done, or None if unknown."""
 
 
 class Unfinished:
-    """Of a data folder: the indexing that runs or was cut off, by index. `ending`: the server ends. Serves threads."""
+    """Store by index the indexing that runs or was cut off; several threads may use it.
+
+    `ending` says that the server ends.
+    """
 
     def __init__(self, data_folder: Path) -> None:
         self._file, self._lock, self.ending = data_folder / FOLDER / FILE, threading.Lock(), False
 
     def all(self) -> dict[str, UnfinishedIndexing]:
-        """What runs or was cut off; a file that cannot be read has nothing."""
+        """Return the indexing that runs or was cut off, by index, or {} if the file cannot be read."""
         with suppress(OSError, ValueError):
             found: dict[str, UnfinishedIndexing] = json.loads(self._file.read_bytes())
             return found
@@ -38,7 +41,10 @@ class Unfinished:
 
     @contextmanager
     def kept(self, index: str, paths: Sequence[Path], *, sample: bool) -> Iterator[Callable[[float | None], None]]:
-        """Keep what begins until the block ends, but not with the server; what is given is told how far it is."""
+        """Record an indexing until the block ends, or beyond that if the server ends first.
+
+        Yield a function to call with the share that is done.
+        """
         share: float | None = None
         written = 0.0
 
@@ -52,7 +58,7 @@ class Unfinished:
         told(None)
         try:
             yield told
-        except IndexBusy:  # the process of the server that was ended still writes: it is offered again
+        except IndexBusy:  # the process of the ended server still writes, so resuming is offered again
             raise
         except BaseException:
             if not self.ending:
@@ -61,12 +67,12 @@ class Unfinished:
         self.drop(index)
 
     def drop(self, index: str) -> None:
-        """Forget it: it has ended, or the index is gone."""
+        """Delete the record of an indexing that has ended, or whose index is gone."""
         if index in self.all():
             self._put(index, None)
 
     def _put(self, index: str, indexing: UnfinishedIndexing | None) -> None:
-        with self._lock, suppress(OSError):  # indexing needs no offer to go on
+        with self._lock, suppress(OSError):  # indexing works without this record
             found = {**self.all(), index: indexing}
             make_folder(self._file.parent)
             replace_file(self._file, to_json({name: each for name, each in found.items() if each}, None).encode())

@@ -1,4 +1,4 @@
-"""Watching while a server runs: a job of its own brings an index up to date, as the button of the page does."""
+"""Watch indexed files while a server runs, and update their index with a job, as the button of the page does."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from local_rag.server.index import synced
 from local_rag.server.workspace import Workspace
 
 POLL = 0.1
-"""Seconds between two looks whether a job has ended."""
+"""Seconds between two checks whether a job has ended."""
 
 
 def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET) -> None:
-    """Follow the files of every index, of those that are made later as well, on threads that end with the workspace."""
+    """Watch the files of all present and future indexes, on threads that end with the workspace."""
 
     def begin() -> None:
         while not workspace.closing.wait(quiet):
@@ -34,7 +34,10 @@ def watch(workspace: Workspace, say: Callable[[str], None], quiet: float = QUIET
 
 
 def _sync(workspace: Workspace, name: str) -> SyncReport:
-    """What the job of an index did, which waits for other jobs. Raises what it ended with, Stopped with the server."""
+    """Update an index when no other job writes, and return the report.
+
+    Raise the error that the job ended with, or Stopped when the server ends.
+    """
     while not workspace.closing.wait(POLL):
         try:
             job = synced(workspace, "cookie", name)

@@ -1,4 +1,4 @@
-"""The workspace: what a server works on, opened on first use and closed at the end."""
+"""Open the indexes, models and records that a server uses on first use, and close them at the end."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """Settings, what they name once it is opened, and the folders below which the page may index.
+    """Hold the settings, everything opened for them, and the folders below which the page may index.
 
-    `flags` are the settings that the command line gave; they hold for every index. `watched` has who follows the files
-    of an index, by its folder, until it is `closing`. Serves several threads.
+    `flags` are the settings from the command line; they apply to every index. `watched` has the watcher of each index
+    by its folder; watchers end when `closing` is set. Several threads may use a workspace.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Workspace:
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
 
     def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:
-        """The settings in force with another index (or several) and further values (`limits__seconds=60`).
+        """Return the settings with another index (or several) and further values (`limits__seconds=60`).
 
-        None means as they are. Raises ConfigError, UsageError, and NotFound for an index that is none of `indexes`,
-        unless it may be a `new` one: a client names no paths.
+        None keeps a setting. Raise ConfigError, UsageError, and NotFound for an index that is not in `indexes` unless
+        it may be `new`, because a client must not name paths.
         """
         known = [index] if new else self.indexes()
         for name in [index] if isinstance(index, str) else index or ():
@@ -76,20 +76,20 @@ class Workspace:
             raise UsageError(str(error), hint=error.hint) from error
 
     def indexes(self) -> list[str]:
-        """The names of the indexes that can be asked: those of the settings, and what else is in the data folder."""
+        """Return the names of the indexes that can be asked: those of the settings and those in the data folder."""
         return list(dict.fromkeys([*self.settings.index_paths, *indexes_of(self.settings)]))
 
     def using(self, index: str | Sequence[str] | None = None, **values: Any) -> AbstractContextManager[Rag]:
-        """What answers questions about an index under these settings. Raises as `settings_of` and `Rag.open` do."""
+        """Open a `Rag` for an index under these settings, for a block; raise as `settings_of` and `Rag.open` do."""
         return self.rags.using(self.settings_of(index, **values))
 
     @cached_property
     def history(self) -> History:
-        """What is kept of questions in the data folder: chats, records and judgements."""
+        """The chats, records and judgements in the data folder."""
         return History.open(self.settings.data_folder)
 
     def close(self) -> None:
-        """Stop every job and close what is open; what fails to close keeps nothing else open."""
+        """Stop every job and close everything open; an error while closing one part does not keep the others open."""
         self.unfinished.ending = True
         self.closing.set()
         self.jobs.close()
@@ -104,9 +104,9 @@ def workspace_of(request: Request) -> Workspace:
 
 
 async def heavy(request: Request) -> AsyncIterator[None]:
-    """Lets few requests work at a time that work for long, so that others are answered meanwhile.
+    """Let only a few long requests run at a time, so that others are answered meanwhile.
 
-    Raises ApiError where too many wait, Stopped where the client has left.
+    Raise ApiError if too many wait, and Stopped if the client has disconnected.
     """
     workspace = workspace_of(request)
     limits = workspace.limits
@@ -124,4 +124,4 @@ async def heavy(request: Request) -> AsyncIterator[None]:
 
 Here = Annotated[Workspace, Depends(workspace_of)]
 HEAVY = [Depends(heavy)]
-"""Dependencies of an endpoint that works for long and changes nothing."""
+"""The dependencies of an endpoint that runs long and changes nothing."""

@@ -1,7 +1,8 @@
-"""The node for whole files: the outline of a document, its summary by a language model, or which files hold something.
+"""Answer questions about whole files: outline or summarise a document, or find the files that hold something.
 
-A summary is written part by part and then together. Each of its sentences is cited by the passages that the parts
-cited, checked as any answer is, and taken out where no passage says it. It is kept until the file or the model changes.
+A language model summarises each part and then the whole. The sentences of the summary cite passages that the parts
+cited; they are checked as any answer is, and removed if no passage supports them. The summary is stored until the file
+or the model changes.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ from local_rag.text.marks import claims, without_marks
 from local_rag.text.metadata import chunk_id
 
 MOST_PARTS, OF_PART = 8, 8
-"""Parts of a document that are summarised, and passages of each that are read: about 2,000 tokens, so that a window of
-4,096 holds one with its prompt and its summary.
+"""The most parts of a document that are summarised, and the passages that are read of each.
+
+A part has about 2,000 tokens, so that a window of 4,096 holds it with its prompt and its summary.
 """
 COMPUTED = Grade("fully", 5)
 SHORT, LONG = 3, 8
-"""The most sentences of a part's summary, and of the whole."""
+"""The most sentences in the summary of a part, and in that of the whole, unless the shape of the answer allows more."""
 
 
 @node(lambda state, deps: "looking through all files" if state["whole"] == FILES else "reading the whole document")
 def overview(state: State, deps: Deps, emit: Emit) -> State:
-    """What a whole document says, or which files hold something."""
+    """Answer what a whole document says, or which files hold something."""
     question, texts, source = standalone_of(state), texts_of(state, deps), state["whole"]
     if source == FILES and (asked := file_question(question)):
         if hits := deps.index.files_with(asked.wanted, deps.within, asked.kind):
@@ -64,8 +66,9 @@ def _accepted(text: str, documents: Sequence[Document], grade: Grade = COMPUTED)
 
 
 def _summary(state: State, deps: Deps, emit: Emit, passages: Sequence[Document]) -> State | None:
-    """The summary that is kept, or a new one; None where the model finds nothing to say. Where the time is up, what is
-    written by then is shown unchecked.
+    """Return the stored summary or a new one, or None if the model finds nothing to say or nothing passes the check.
+
+    When the time is up, the text written so far is shown unchecked.
     """
     shape, by_id = shape_of(state, deps), {chunk_id(each): each for each in passages}
     kept, made = deps.kept, f"{deps.engine.fingerprint} {shape} {[*by_id]}"
@@ -76,7 +79,7 @@ def _summary(state: State, deps: Deps, emit: Emit, passages: Sequence[Document])
     said, documents, usage = _written(passages, deps, emit, shape, texts_of(state, deps).parts_read)
     if not said:
         return None
-    with scope(Cancel()):  # also where the time is up
+    with scope(Cancel()):  # citing goes on when the time is up
         text = citations.marked(said, documents, standalone_of(state))
     if deps.cancel.expired:
         return {"generation": text, "documents": documents, "spent": [TIME], "usage": usage}
@@ -91,7 +94,10 @@ def _summary(state: State, deps: Deps, emit: Emit, passages: Sequence[Document])
 def _written(
     passages: Sequence[Document], deps: Deps, emit: Emit, shape: Shape, not_all: str
 ) -> tuple[str, list[Document], Usage]:
-    """What is written of the parts and then together, without marks, the passages that the parts cite, and its cost."""
+    """Return the summary of the whole without marks, the passages that the parts cite, and the tokens used.
+
+    If there is only one part, or the time is up before the whole is summarised, return the summaries of the parts.
+    """
     step = max(OF_PART, math.ceil(len(passages) / MOST_PARTS))
     parts = [passages[first : first + OF_PART] for first in range(0, len(passages), step)]
     if step > OF_PART:
