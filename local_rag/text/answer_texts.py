@@ -152,18 +152,18 @@ class AnswerTexts:
     }
 
     def count(self, texts: Count, n: int, **values: object) -> str:
-        """The text for so many."""
+        """Return the text for a number."""
         return texts[n != 1].format(n=f"{n:,}", **values)
 
     def where(self, citation: Citation) -> str:
-        """The page of a citation, and how sure OCR was of it: "p. 3, read by OCR (.87)"; empty where neither is."""
+        """Return the page of a citation and the confidence of OCR, such as "p. 3, read by OCR (.87)", or ""."""
         page = [] if citation.page is None else [self.page.format(page=citation.page)]
         if citation.ocr is not None:
             page.append(self.ocr.format(confidence=f"{citation.ocr:.2f}".removeprefix("0")))
         return ", ".join(page)
 
     def lead(self, answer: Answer) -> str:
-        """What stands before an answer that is not grounded: how certain it is, or what is wrong with it."""
+        """Return the lead of an answer that is not grounded: how certain it is, or what is wrong with it."""
         if answer.status == "partial":
             return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
         if answer.status == "abstained" and ran_out_of_time(answer.reason):
@@ -187,7 +187,7 @@ class AnswerTexts:
         }
 
     def grounds(self, answer: Answer) -> str:
-        """What a grounded answer rests on: whether it is quotes or a model's words, and whether all is from files."""
+        """Return the grounds of an answer: quotes or a model's words, from files alone or from other sources, too."""
         files = all(citation.origin == "files" for citation in answer.citations)
         return self.grounded[answer.quotes_only, files]
 
@@ -343,19 +343,21 @@ ENDINGS = (
 
 
 def texts_in(code: str) -> AnswerTexts:
-    """The texts of a language, English where there are none."""
+    """Return the texts of a language, or the English ones if it has none."""
     return TABLES.get(code, ENGLISH)
 
 
 def texts_for(language: str, question: str, before: str = "") -> AnswerTexts:
-    """The texts under a setting `answer.language`. With `question` they are those of its language, or of the language
-    `before` it in a chat (a code) where it does not tell; else English.
+    """Return the texts under a setting `answer.language`.
+
+    With `question` they are those of its language, or of the language `before` it in a chat (a code) if the question
+    does not tell its own; else English.
     """
     return texts_in(detected(question, before) if language == OF_QUESTION else code_of(language))
 
 
 def asked_language(language: str, question: str, before: str = "") -> str:
-    """What a model is told under a setting `answer.language`; empty where the question is in English, as the task is.
+    """Return the language that a model is told to write in, under a setting `answer.language`; "" for English.
 
     A language that is not known here is told by the name that it was given; `before` is as in `texts_for`.
     """
@@ -366,7 +368,7 @@ def asked_language(language: str, question: str, before: str = "") -> str:
 
 
 def fallback_note(language: str) -> str:
-    """What a person should know who asked for a language without texts of its own; else empty."""
+    """Return a note for a person who asked for a language without texts of its own, else ""."""
     if language == OF_QUESTION or code_of(language) in TABLES:
         return ""
     shipped = " and ".join(NAMES[code] for code in TABLES)

@@ -115,7 +115,7 @@ ASKS = 3
 
 
 def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
-    """The blocks of an answer; `label` names its files."""
+    """Return the blocks of an answer; `label` names its files."""
     texts, silent = texts_in(answer.language), answer.status == "abstained"
     lines = texts.lines(answer)
     made: list[Block] = [Note("understood", lines["understood"])] if lines["understood"] else []
@@ -145,7 +145,7 @@ def sources_of(answer: Answer, label: Label = short_path) -> list[Source]:
 
 
 def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path) -> Source:
-    """A citation as it is shown."""
+    """Return a citation as it is shown."""
     of = [texts.in_index.format(name=home_path(citation.index))] if citation.index else []
     if citation.fallback_corpus:
         of.append(texts.from_fallback_corpus.format(name=home_path(citation.fallback_corpus)))
@@ -174,7 +174,7 @@ def _about(citation: Citation) -> str:
 
 
 def _disagreement(conflict: Conflict, texts: AnswerTexts, label: Label) -> Disagreement:
-    """What each side says, the newest first where their days differ."""
+    """Return what each side says, the newest first if their days differ."""
     days = [local_time(position.date)[:10] for position in conflict.positions]
     sides = [
         Side(
@@ -188,7 +188,7 @@ def _disagreement(conflict: Conflict, texts: AnswerTexts, label: Label) -> Disag
 
 
 def _written(nodes: Sequence[Node]) -> Iterator[Written]:
-    """The parts of a text; what stands in a line without a block is a paragraph, lists below their names are sides."""
+    """Yield the parts of a text: text outside of blocks is a paragraph, and lists below their names are sides."""
     for is_block, group in groupby(nodes, key=lambda node: node["t"] in BLOCKS):
         parts = [*group]
         if not is_block:

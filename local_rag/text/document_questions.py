@@ -117,7 +117,7 @@ def document_question(question: str) -> DocumentQuestion | None:
 
 
 def whole_document(question: str) -> str:
-    """The name of the document that a question asks all of; "" for any other question."""
+    """Return the name of the document that a question asks for as a whole, else ""."""
     form = document_question(question)
     return form.name if form and form.asks == "content" else ""
 

@@ -55,7 +55,7 @@ _COMPARED = re.compile(
 
 
 def file_question(question: str) -> FileQuestion | None:
-    """The question as one for files; None where it has no such form, or compares numbers."""
+    """Return the question as one for files, or None if it has no such form or compares numbers."""
     plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
     if len(plain) > 300 or _COMPARED.search(plain):
         return None
@@ -69,7 +69,7 @@ def file_question(question: str) -> FileQuestion | None:
 
 
 def of_document(question: str, name: str) -> str:
-    """A question that is asked of one document, with its kind in the place of "it": "When does this lease end?".
+    """Return a question to one document, with its kind in the place of "it": "When does this lease end?".
 
     The kind is the last that the name of the document says; where it says none the question stays as it is.
     """

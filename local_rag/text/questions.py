@@ -232,7 +232,7 @@ _JOINED = re.compile(
 
 
 def parts(question: str) -> list[str]:
-    """The questions that one asks for several things is made of: "When does it end, and what is the rent?"."""
+    """Return the questions in a question for several things: "When does it end, and what is the rent?"."""
     asked = [part.strip(" ,?") for part in _JOINED.split(question)]
     whole = len(asked) < 2 or any(len(words(part)) < 3 for part in asked)
     return [question] if whole else [f"{part[:1].upper()}{part[1:]}?" for part in asked]
@@ -248,7 +248,7 @@ _OTHERWISE = [
 
 
 def in_other_words(question: str) -> list[str]:
-    """The question as documents may put it: a lease that ends expires, or runs until a day."""
+    """Return the question as documents may put it: a lease that ends expires, or runs until a day."""
     found = ((form.fullmatch(question.strip()), forms) for form, forms in _OTHERWISE)
     return [other.format(*match.groups()) for match, forms in found if match for other in forms]
 
