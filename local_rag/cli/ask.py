@@ -65,6 +65,8 @@ def ask(
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
     if each and options.thread is not None:
         raise UsageError("--each asks every file by itself, and not in a --thread", hint="leave one of them out")
+    if written != "terminal" and not each:
+        raise UsageError("--as writes the table of --each, which is missing", hint='--each "FOLDER/*"')
     delete_old(settings)
     with Rag.open(settings, display=display) as rag:
         runner = QuestionRunner(rag, display, narrowing, options.trace, announce=True)
@@ -80,7 +82,7 @@ def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written:
     """Write a table of what each file says; return the exit code of the least certain answer."""
     from local_rag.runtime.each import WRITTEN, rows_of
     from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.files import answers_table
+    from local_rag.terminal.files import answers_of_files
 
     runner.say_conditions()
     answers = []
@@ -93,7 +95,7 @@ def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written:
             [row | {"source": each.source, "full": each.answer} for row, each in zip(rows, answers, strict=True)]
         )
     else:
-        write(WRITTEN[written](rows).rstrip("\n") if written in WRITTEN else answers_table(rows))
+        write(*([WRITTEN[written](rows).rstrip("\n")] if written in WRITTEN else answers_of_files(rows)))
     return max((exit_code(each.answer) for each in answers), default=ABSTAINED)
 
 
@@ -169,7 +171,8 @@ def search(
         if files:
             hits, label = opened.files_with(typed, narrowing), opened.path_labels(Path.cwd())
             lines = [hit_line(hit, label(hit.passage.metadata["source"]), ENGLISH) for hit in hits]
-            write_result([hit._asdict() for hit in hits], lines or ["nothing found"], as_json=json)
+            plain = [{**hit.passage.metadata, **hit._asdict(), "passage": hit.passage.page_content} for hit in hits]
+            write_result(plain, lines or ["nothing found"], as_json=json)
             return 0
         passages = found(opened.search(parsed.text, settings.values.k, within=narrowing, mode=mode), mode, narrowing)
         also_in, label = opened.also_in(passages, narrowing), opened.path_labels(Path.cwd())

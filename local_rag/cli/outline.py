@@ -8,7 +8,6 @@ import typer
 
 from local_rag.cli.options import IndexOption, JsonOption, settings_of
 from local_rag.core.documents import Narrowing
-from local_rag.core.serialization import to_plain
 
 
 def outline(
@@ -28,5 +27,5 @@ def outline(
 
     with Index.open(existing_index(settings_of(index))) as opened:
         outlines = {file.path: opened.outline(file.path) for file in opened.files(Narrowing((file,)))}
-    write_result(to_plain(outlines), [line for each in outlines.values() for line in outline_lines(each)], as_json=json)
+    write_result(outlines, [line for each in outlines.values() for line in outline_lines(each)], as_json=json)
     return 0

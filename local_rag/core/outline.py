@@ -1,15 +1,17 @@
-"""Files as wholes: the lines of an outline, and which files hold something."""
+"""Values about whole files: the lines of an outline, and the hits of a search for files."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 
-class Place(NamedTuple):
-    """Code points [start, end) of the `document`-th text of a file (from 0), and its page where it has pages."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Locate code points [start, end) in the `document`-th text of a file (from 0); `page` is None without pages."""
 
     document: int
     page: int | None
@@ -17,9 +19,12 @@ class Place(NamedTuple):
     end: int
 
 
-class OutlineLine(NamedTuple):
-    """A line of an outline, and the places that it is from: what the file is (`about`), a sentence with which it
-    `begins`, a `section` with its first sentence and the headings in it, a `table` with its columns; what stands out.
+@dataclass(frozen=True, slots=True)
+class OutlineLine:
+    """Hold a line of an outline and the places that it is from.
+
+    `about` says what the file is, `begins` is one of its first sentences, a `section` has its first sentence and the
+    headings in it, a `table` has its columns; the other kinds list the commonest names, dates and amounts.
     """
 
     kind: Literal["about", "begins", "section", "table", "names", "dates", "amounts"]
@@ -28,8 +33,8 @@ class OutlineLine(NamedTuple):
 
 
 class FileHit(NamedTuple):
-    """A file that holds what was looked for: its best passage, the sentence there, code points of the document, and in
-    how many `more` passages it stands. `near`: by meaning alone.
+    """Hold a file that was found: its best passage, the best sentence with its code points in the document, and the
+    number of `more` passages that hold the words. `near` hits are found by meaning alone.
     """
 
     passage: Document

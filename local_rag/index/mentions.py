@@ -1,4 +1,4 @@
-"""Which files hold something: those with its words first, then those that are near it in meaning."""
+"""Find the files that hold something: by its exact words first, then by meaning."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ MOST, MOST_NEAR = 5_000, 300
 
 
 def files_with(search: Callable[..., list[Document]], count: int, wanted: str, kind: str) -> list[FileHit]:
-    """One hit for each file with its best place: a sentence or heading with the words as a phrase, then what is near.
+    """Return a hit for each file with its best place: files with the words as a phrase, then those that are near.
 
-    That has all the words in one sentence, or is near them in meaning; nothing is near a name, which is written with
-    capitals, with a number or in quotes. Where files are named as of this kind, by path or title, no others count.
+    A near file has all the words in one sentence, or is near them in meaning; a name, which is written with capitals,
+    with a number or in quotes, is found as a phrase alone. If the path or title of some hits names `kind`, only these
+    are returned.
     """
     written = WORD.findall(wanted)
     is_name = bool(quoted_phrases(wanted)) or not (written[0][0].islower() or written[-1][0].islower())

@@ -1,4 +1,4 @@
-"""One question to many files: each is asked alone, and what it answers is a row of a table."""
+"""Ask many files one question, each file alone, and make a table of the answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CERTAINTIES: tuple[Certainty, ...] = ("", "in doubt", "probably", "sure")
 SURE = CERTAINTIES[2:]
-"""With less an engine that quotes is asked in other words, too, and the most certain answer counts."""
+"""The certainties that are enough: below them an engine that quotes is asked in other words, too."""
 
 COLUMNS = ("file", "question", "answer", "quote", "place", "certainty")
 AT_ONCE = 2
@@ -41,8 +41,9 @@ AT_ONCE = 2
 
 @dataclass(frozen=True)
 class FileAnswer:
-    """What a file answers to a question: `question` is a part of it where an engine that quotes was asked for several
-    things. `kept`: it was answered before, and nothing has changed since.
+    """Hold the answer of a file to a question; an engine that only quotes is asked each part of a question by itself.
+
+    A `kept` answer was given before, and nothing has changed since.
     """
 
     source: str
@@ -116,7 +117,7 @@ def _markdown(rows: Sequence[dict[str, str]]) -> str:
 
 
 def _csv(rows: Sequence[dict[str, str]]) -> str:
-    """Put an apostrophe before a cell that a spreadsheet would take for a formula."""
+    """Return the rows as CSV; a cell that a spreadsheet would take for a formula begins with an apostrophe."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

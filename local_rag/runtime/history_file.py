@@ -7,9 +7,10 @@ import shlex
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,7 +55,7 @@ COMMIT;
 
 SCOPES = """CREATE TABLE IF NOT EXISTS scopes (
     question TEXT PRIMARY KEY REFERENCES questions ON DELETE CASCADE, scope TEXT NOT NULL)"""
-"""What a question of the page was asked of. A history of before lacks the table."""
+"""The table of the scopes of questions: the index, files and settings that the page chose."""
 
 SCOPE = "coalesce((SELECT scope FROM scopes WHERE question = questions.id), '{}')"
 KEPT = """
@@ -63,7 +64,8 @@ CREATE TABLE IF NOT EXISTS of_files (
     made TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, source, folder)
 )
 """
-"""What is kept of a file until that changes, a summary or an answer, `made` of what it names."""
+"""The table of summaries and answers that are kept until their file changes; `made` is a digest of all that they
+depend on."""
 
 WAITING = """SELECT id, at FROM turns JOIN questions ON id = turns.question
     WHERE state = 'waiting' AND questions.question = ? AND thread = ? ORDER BY position LIMIT 1"""
@@ -142,7 +144,7 @@ class HistoryFile:
         return str(next(iter(self._rows(sql, name, source, folder, made)), ("",))[0])
 
     def keep_of_file(self, name: str, source: str, folder: str, made: str, value: str) -> None:
-        """Keep it in the place of what was kept before."""
+        """Keep a value in the place of the earlier one."""
         about = (name, source, folder, datetime.now(UTC).isoformat(timespec="milliseconds"), made, value)
         with self._writing():
             self._run("DELETE FROM of_files WHERE name = ? AND source = ? AND folder = ?", name, source, folder)
@@ -168,6 +170,25 @@ class HistoryFile:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+
+
+class KeptOfFiles:
+    """Keep summaries and answers of the files of one index in the history, which is each person's own.
+
+    A value that cannot be read or written is not kept; nothing fails for it.
+    """
+
+    def __init__(self, history: Callable[[], HistoryFile], folder: str) -> None:
+        self._history, self._folder = history, folder
+
+    def get(self, name: str, source: str, made: str) -> str:
+        with suppress(LocalRagError):
+            return self._history().of_file(name, source, self._folder, sha256(made.encode()).hexdigest())
+        return ""
+
+    def put(self, name: str, source: str, made: str, value: str) -> None:
+        with suppress(LocalRagError):
+            self._history().keep_of_file(name, source, self._folder, sha256(made.encode()).hexdigest(), value)
 
 
 def earlier_history(folder: Path) -> str:

@@ -23,10 +23,10 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.core.events import Done, Event
 from local_rag.core.progress import Display, Silent
 from local_rag.runtime.fallback_corpus import open_fallback_corpus
+from local_rag.runtime.history_file import KeptOfFiles
 from local_rag.runtime.index_updates import IndexUpdates
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.runtime.kept import thread_name
-from local_rag.runtime.of_files import KeptOfFiles
 from local_rag.runtime.opening import PYTHON_DOCS, check_question, open_embedder, open_index, open_indexes, open_web
 from local_rag.runtime.recording import Recorder, conditions
 from local_rag.runtime.run import Asking, Context, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -136,7 +136,7 @@ def outline(file: Located) -> dict[str, Sequence[Any]]:
     """Send the outline of a file: its `lines`, each with its `text` and its `places`."""
     listing, path = file
     lines = listing.read(lambda store: [*outlined(store, path)])
-    return {"lines": [{"text": line.text, "places": [each._asdict() for each in line.places]} for line in lines]}
+    return {"lines": [{"text": line.text, "places": [*map(asdict, line.places)]} for line in lines]}
 
 
 @router.post("/api/read")

@@ -1,9 +1,11 @@
-"""Whole files in a terminal: the outline of one, which of them hold something, and what each of them answers."""
+"""Show whole files in a terminal: their outlines, and the answers of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
+from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.outline import OutlineLine
@@ -18,12 +20,18 @@ def outline_lines(lines: Sequence[OutlineLine]) -> Iterator[Text]:
         yield Text(line.text, "bold") if line.kind == "about" else Text(f"- {line.text}")
 
 
-def answers_table(rows: Sequence[dict[str, str]]) -> PlainTable:
-    """Return a table of what each file says, with its quote below the answer."""
-    table, several = PlainTable(), len({row["question"] for row in rows}) > 1
-    for row in rows:
-        said = Text(shorten(row["answer"], QUOTE_WIDTH))
-        if row["quote"]:
-            said.append(f"\n{joined(filter(None, (row['place'], shorten(row['quote'], QUOTE_WIDTH))), '·')}", "dim")
-        table.add_row(row["file"], row["certainty"], *([row["question"]] if several else []), said)
-    return table
+def answers_of_files(rows: Sequence[dict[str, str]]) -> Iterator[RenderableType]:
+    """Yield the name of each file, and below it its answers, each with its place and a quote that says more."""
+    several = len({row["question"] for row in rows}) > 1
+    for file, of_file in groupby(rows, key=lambda row: row["file"]):
+        yield Text(file, "bold")
+        table = PlainTable()
+        for row in of_file:
+            asked = f"{row['question']} " * several
+            said = Text.assemble((asked, "dim"), shorten(row["answer"], QUOTE_WIDTH))
+            said.append(f" ({row['certainty']})" if row["certainty"] else "")
+            quote = shorten(row["quote"], QUOTE_WIDTH) if row["quote"] != row["answer"] else ""
+            if where := joined(filter(None, (row["place"], quote)), "·"):
+                said.append(f"\n{where}", "dim")
+            table.add_row("", said)
+        yield table

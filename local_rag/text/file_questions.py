@@ -1,5 +1,6 @@
-"""Questions for files: which of them mention something, or are about it. English and German forms, over the whole
-question; the noun must be a kind of file, for of anything else a table may be asked.
+"""Recognise questions for files that mention something or are about it, in English and German.
+
+The form must fit the whole question, and the noun must be a kind of file: of anything else a table may be asked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from local_rag.text.words import fold, stem, words
 
 
 class FileQuestion(NamedTuple):
-    """What the files are asked for, and the stem of their kind, "contract"; empty for any file."""
+    """Hold what files are asked for, and the stem of their kind, such as "contract"; "" for any file."""
 
     wanted: str
     kind: str = ""

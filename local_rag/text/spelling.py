@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from calendar import day_name, month_name
 from typing import TYPE_CHECKING
 
+from local_rag.text.languages import detected
 from local_rag.text.lexicon import STOP_WORDS
 from local_rag.text.words import WORD, fold, stem
 
@@ -21,29 +23,34 @@ _OF_A_DATE = [name.casefold() for name in (*month_name[1:], *day_name)]
 
 
 def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
-    """Return an English question with each misspelled word replaced by the nearest word of the index.
+    """Return a question with each misspelled word replaced by the nearest word of the index.
 
-    A word is misspelled if no file holds it and the evaluator's vocabulary lacks it. A word with a capital letter,
-    other than the first, is a name: it stays as it is, unless it is nearly a month or a day.
+    A question in another language than the evaluator's stays as it is. A word is misspelled if no file holds it and the
+    evaluator's vocabulary lacks it. A word with a capital letter, other than the first, is a name: it stays as it is,
+    unless it is nearly a month or a day.
     """
-    begins = True
+    if detected(question, evaluator.language) != evaluator.language:
+        return question
+    written = [
+        word for word in WORD.findall(question) if len(word) >= FUNCTION_WORD and word.isascii() and word.isalpha()
+    ]
+    folded = {word: fold(word) for word in written}
+    counts = corpus.document_frequency([*{*folded.values()} - STOP_WORDS])
+    unknown = {word for word, plain in folded.items() if counts.get(plain) == 0 and not evaluator.knows(plain)}
+    start = len(question) - len(question.lstrip())
 
-    def replacement(word: str) -> str:
-        nonlocal begins
-        is_name, begins = not word.islower() and not begins, False
-        if len(word) < FUNCTION_WORD or not (word.isascii() and word.isalpha()):
+    def replacement(match: re.Match[str]) -> str:
+        word = match.group()
+        if word not in unknown:
             return word
-        folded = fold(word)
-        if folded in STOP_WORDS or evaluator.knows(folded) or corpus.document_frequency([folded])[folded]:
-            return word
-        if is_name:
-            return next((near.title() for near in nearest(folded, _OF_A_DATE, edits_of(folded))), word)
-        near = nearest(folded, STOP_WORDS, 1)
+        if not word.islower() and match.start() > start:  # a name, unless it is nearly a month or a day
+            return next((near.title() for near in nearest(fold(word), _OF_A_DATE, edits_of(word))), word)
+        near = nearest(fold(word), STOP_WORDS, 1)
         if not near and len(word) >= ONE_EDIT:
-            near = nearest(folded, [*_OF_A_DATE, *corpus.spelled_like(folded)], edits_of(folded))
+            near = nearest(fold(word), [*_OF_A_DATE, *corpus.spelled_like(fold(word))], edits_of(word))
         return near[0] if near else word
 
-    return WORD.sub(lambda match: replacement(match.group()), question)
+    return WORD.sub(replacement, question) if unknown else question
 
 
 def edits_of(word: str) -> int:

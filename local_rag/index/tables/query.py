@@ -178,7 +178,8 @@ class _Run:
             places = [*range(len(self.table.columns))]
             found = self._get(", ".join(f"s{place}" for place in places), f"ORDER BY {by} LIMIT {limit}")
         if self.matched == 1:
-            cells = zip(places, found[0], strict=True)
+            fixed = {self.table.position(each.column) for each in query.where if each.comparison == "is"}
+            cells = [each for each in zip(places, found[0], strict=True) if each[0] not in fixed or {*places} <= fixed]
             return f"{self.of_rows}: " + "; ".join(f"{self._name(place)} is {cell or 'empty'}" for place, cell in cells)
         named = [
             [

@@ -22,12 +22,20 @@ def test_whole_files_in_a_terminal(tmp_path, monkeypatch, said):
         (tmp_path / "leases" / name).write_text(text)
     said("index leases --index leases")
     asked = said(f"ask '{QUESTION}' --each 'leases/*.md' --index leases", code=3)
-    assert "leases/a.md  sure" in asked and "does not say" in asked
+    assert (
+        "leases/a.md\n  The lease ends on 31 May 2027. (sure)\n" in asked and "leases/b.md\n  does not say\n" in asked
+    )
+    twice = said("ask 'When does it end, and what is the notice period?' --each leases/a.md --index leases")
+    assert twice.count("leases/a.md\n  ") == 1 and "\n  What is the notice period? The notice period is three" in twice
+    assert "--as writes the table of --each" in said(f"ask '{QUESTION}' --as csv --index leases", code=2)
     (first, *_) = said.json("ask 'When does it end?' --each leases/a.md --index leases")
     assert (first["answer"], first["full"]["status"]) == ("The lease ends on 31 May 2027.", "grounded")
     assert said("ask 'When does it end?' --each leases/a.md --as csv --index leases").startswith("file,question,answer")
     assert "Lease of a flat: md" in said("outline leases/a.md --index leases")
-    assert said.json("outline leases/a.md --index leases")
+    (lines,) = said.json("outline leases/a.md --index leases").values()
+    assert lines[0]["kind"] == "about" and lines[0]["places"][0]["page"] is None
+    (hit,) = said.json("search --files 'notice period' --index leases")
+    assert hit["quote"].startswith("The notice period") and hit["source"].endswith("a.md")
     assert said("search --files 'notice period' --index leases").startswith('leases/a.md: "The notice period is')
     assert said("search --files 'Zanzibar' --index leases") == "nothing found\n"
     kept = said("kept --index leases")

@@ -33,8 +33,9 @@ class Reader(ScriptedEvaluator):
         ("Boilr of the house?", "boiler of the house?"),
         ("Who is Depossit?", "Who is Depossit?"),
         ("casts and fees of 12ab", "casts and fees of 12ab"),
-        ("naïve annuaal", "naïve annual"),
+        ("what of the naïve annuaal", "what of the naïve annual"),
         ("zeppelins", "zeppelins"),
+        ("Was ist, wenn die Mietee endet?", "Was ist, wenn die Mietee endet?"),
     ],
 )
 def test_a_word_that_nobody_knows_becomes_the_nearest_one(written, meant):
