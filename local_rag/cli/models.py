@@ -71,10 +71,11 @@ def try_(
     profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Give a model each of the eight tasks once.
+    """Give a model each task, and measure its grades.
 
-    The verdicts, seconds and tokens for a small fixed example are shown. The exit code is 0 if each verdict had the
-    required form at the first try, else 1.
+    The verdicts, seconds and tokens for a small fixed example are shown, then how good the model's grades of forty
+    answers are. If they are good, it is asked about each answer from then on (grading: auto). The exit code is 0 if
+    each verdict had the required form at the first try, else 1.
     """
     from contextlib import closing
 
@@ -87,6 +88,6 @@ def try_(
     with closing(open_language_model(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)
-        trial = run_trial(engine, stderr_display())
+        trial = run_trial(settings, engine, stderr_display())
     write_result(trial, trial_parts(trial), as_json=json)
     return 0 if trial.honoured else 1

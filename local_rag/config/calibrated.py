@@ -1,12 +1,14 @@
-"""Store the thresholds that `calibrate` found beside config.yaml, each with the fingerprint it holds for.
+"""Store beside config.yaml what was measured: the thresholds that `calibrate` found, each with the fingerprint it holds
+for, and how good the grades of models are, found by `models try`.
 
-They have their own file because rewriting config.yaml would lose a person's comments, and because thresholds of several
+They have their own files because rewriting config.yaml would lose a person's comments, and because those of several
 engines can be kept together.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,14 @@ _HEAD = """\
 # Thresholds that `local-rag calibrate` found. Each holds for one fingerprint: an engine with its models, and the
 # embedder. thresholds.relevance and thresholds.answer in config.yaml are stronger; delete an entry to forget it.
 """
+
+GRADES = "grades.yaml"
+_GRADES_HEAD = """\
+# How good the grades of models are: balanced accuracy (.5 is chance), as `local-rag models try` measured it. With
+# grading: auto a model whose support and usefulness reach the least accuracy is asked about each answer.
+"""
+GOOD_GRADES = 0.8
+"""The least balanced accuracy of verdicts on answers that makes a model's own check worth a call."""
 
 UNKNOWN = "@?"
 """The part of a fingerprint that stands for a model whose digest the server did not tell, so that it may be any model.
@@ -109,8 +119,25 @@ def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
     return shlex.join(["local-rag", "calibrate", *(files or ["CASES"]), *options]), bool(files)
 
 
-def _entries(settings: Settings) -> dict[str, Any]:
-    path = settings.config_folder / FILE
+def accuracy_of(settings: Settings, identity: str) -> float:
+    """Return the measured balanced accuracy of a model's verdicts on answers, or 0 if it is unknown or not good enough.
+
+    `identity` is that of its engine. Raise ConfigError for a file that cannot be read.
+    """
+    kept = _entries(settings, GRADES).get(identity)
+    if not isinstance(kept, dict) or UNKNOWN in identity:
+        return 0.0
+    least = min(float(kept.get("support") or 0), float(kept.get("usefulness") or 0))
+    return least if least >= GOOD_GRADES else 0.0
+
+
+def keep_accuracies(settings: Settings, identity: str, accuracies: Mapping[str, float]) -> Path | None:
+    """Store the balanced accuracies of a model's verdicts, unless the server does not tell its version."""
+    return None if UNKNOWN in identity else _keep(settings, GRADES, _GRADES_HEAD, identity, accuracies)
+
+
+def _entries(settings: Settings, file: str = FILE) -> dict[str, Any]:
+    path = settings.config_folder / file
     return read_yaml(path) if path.exists() else {}
 
 
@@ -136,12 +163,17 @@ def keep(settings: Settings, fingerprint: str, thresholds: Thresholds, about: di
             "the server does not say which version of the model it runs, so thresholds cannot be stored for it",
             hint="ollama list shows its models; then the same command again",
         )
-    path = settings.config_folder / FILE
+    entry = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
+    return _keep(settings, FILE, _HEAD, fingerprint, entry)
+
+
+def _keep(settings: Settings, file: str, head: str, key: str, entry: Mapping[str, Any]) -> Path:
+    path = settings.config_folder / file
     make_folder(path.parent)
-    with exclusive(path.with_name(f".{FILE}.lock"), WAIT):
-        entries = _entries(settings)
-        entries.pop(fingerprint, None)  # so that the latest comes last
-        entries[fingerprint] = {"relevance": thresholds.relevance, "answer": thresholds.answer} | about
-        text = _HEAD + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
+    with exclusive(path.with_name(f".{file}.lock"), WAIT):
+        entries = _entries(settings, file)
+        entries.pop(key, None)  # so that the latest comes last
+        entries[key] = dict(entry)
+        text = head + yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000)
         replace_file(path, text.encode())
     return path

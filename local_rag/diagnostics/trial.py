@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
+from local_rag.config.calibrated import keep_accuracies
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.progress import Display
@@ -21,6 +24,7 @@ from local_rag.text.words import words as words_of
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.config.settings import Settings
     from local_rag.engines.language_model.engine import LanguageModelEngine
 
 Schema = Literal["yes", "retried", "unparsed", "-"]
@@ -58,6 +62,14 @@ OWN = 2 / 3
 GOOD = 4
 """The minimum usefulness, from 1 to 5, that the good answer should get."""
 
+PAIRS = Path(__file__).with_name("grading_pairs.json")
+WRONG: dict[str, tuple[bool, bool | None]] = {
+    "neighbour": (True, False),
+    "person": (False, None),
+    "added": (False, None),
+}
+"""Whether a wrong answer of each kind is supported by the passage, and useful; None where people would differ."""
+
 
 @dataclass(frozen=True)
 class Tried:
@@ -74,18 +86,37 @@ class Tried:
     usage: Usage
 
 
+Kind = Literal["relevance", "support", "usefulness"]
+
+
+@dataclass(frozen=True)
+class Grading:
+    """Hold the balanced accuracy of one kind of verdict in [0, 1], and the seconds of a call that gives it."""
+
+    kind: Kind
+    accuracy: float
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Trial:
-    """Hold all tasks; `honoured`: every JSON reply had its form at the first try."""
+    """Hold all tasks, and how good the model's grades are; `honoured`: every JSON reply had its form at the first
+    try. `kept` is the file that holds the accuracies, empty if the server does not tell the model's version.
+    """
 
     engine: str
     tried: tuple[Tried, ...]
     honoured: bool
     total: Usage
+    grades: tuple[Grading, ...] = ()
+    kept: str = ""
 
 
-def run_trial(engine: LanguageModelEngine, display: Display) -> Trial:
-    """Run each task once, in the order in which a question needs them; raise EngineError that names the task."""
+def run_trial(settings: Settings, engine: LanguageModelEngine, display: Display) -> Trial:
+    """Run each task once, in the order in which a question needs them, then measure the grades and keep the result.
+
+    Raise EngineError that names the task.
+    """
     from langchain_core.documents import Document
 
     documents = [Document(text, metadata={"source": source}) for source, text in PASSAGES]
@@ -102,7 +133,54 @@ def run_trial(engine: LanguageModelEngine, display: Display) -> Trial:
             seconds, tokens = time.perf_counter() - started, (usage.prompt_tokens, usage.output_tokens)
             tried.append(Tried(name, printable(reply), expected, right, schema, seconds, *tokens, usage))
     total = sum((task.usage for task in tried), Usage())
-    return Trial(engine.describe, tuple(tried), all(task.schema in ("yes", "-") for task in tried), total)
+    honoured = all(task.schema in ("yes", "-") for task in tried)
+    grades = graded_pairs(engine, display) if honoured else ()
+    accuracies: dict[str, float] = {grade.kind: grade.accuracy for grade in grades}
+    kept = keep_accuracies(settings, engine.identity, accuracies) if grades else None
+    return Trial(engine.describe, tuple(tried), honoured, total, grades, str(kept or ""))
+
+
+def graded_pairs(engine: LanguageModelEngine, display: Display) -> tuple[Grading, ...]:
+    """Measure the model's grades on forty pairs of a question with an answer, half of which are wrong.
+
+    A wrong answer tells of a neighbouring thing, of another person or thing, or adds a fact. Each question is graded
+    with the passage that answers it and with another one about the like. Raise EngineError if the server fails.
+    """
+    from langchain_core.documents import Document
+
+    pairs = json.loads(PAIRS.read_text(encoding="utf-8"))
+    verdicts: dict[str, list[tuple[bool, bool]]] = {"relevance": [], "support": [], "usefulness": []}
+    spent = dict.fromkeys(verdicts, 0.0)
+    with display.progress() as show:
+        for number, pair in enumerate(pairs, start=1):
+            show(None, f"grading {2 * number} of {2 * len(pairs)} pairs…")
+            question, passage, near = pair["question"], Document(pair["passage"]), Document(pair["near"])
+            began = time.perf_counter()
+            relevance = engine.relevance(question, [passage, near])
+            spent["relevance"] += time.perf_counter() - began
+            verdicts["relevance"] += zip((True, False), (each.label == "relevant" for each in relevance), strict=True)
+            for answer, supported, useful in ((pair["answer"], True, True), (pair["wrong"], *WRONG[pair["kind"]])):
+                began = time.perf_counter()
+                grade = engine.grade(question, [passage], answer)
+                spent["support"] += time.perf_counter() - began
+                verdicts["support"].append((supported, grade.support == "fully"))
+                if useful is not None:
+                    verdicts["usefulness"].append((useful, grade.usefulness >= GOOD))
+    spent["usefulness"] = spent["support"]  # one call gives both
+    calls = {"relevance": len(pairs)}
+    return tuple(
+        Grading(kind, round(balanced(verdicts[kind]), 3), round(spent[kind] / calls.get(kind, 2 * len(pairs)), 2))
+        for kind in get_args(Kind)
+    )
+
+
+def balanced(verdicts: Sequence[tuple[bool, bool]]) -> float:
+    """Return the mean of the shares of true and of false things that are judged rightly; chance gets .5.
+
+    A share is (right + 1) / (all + 2), Laplace's rule of succession, because a few pairs show no certainty.
+    """
+    shares = [[judged == truth for truth, judged in verdicts if truth is wanted] for wanted in (True, False)]
+    return sum((sum(share) + 1) / (len(share) + 2) for share in shares) / 2
 
 
 def _schema(usage: Usage) -> Schema:

@@ -34,6 +34,8 @@ FLOOR = -5.0
 """The log odds of an answer in which the evaluator finds no short answer."""
 MOST_BEHIND = 6.0
 """The largest distance between a short answer and the best one that is counted, in log odds."""
+USELESS, NOT_SHOWN, DOUBTFUL, SURELY = 1, 2, 3, 5
+"""The usefulness of a text without content, of one below SHOWN, of one that may answer, and of one that surely does."""
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
 
@@ -97,6 +99,11 @@ class Assessment(NamedTuple):
 
     probability: float
     why: str
+
+
+def usefulness_of(chance: float) -> int:
+    """Return the usefulness of a text that answers with this probability."""
+    return SURELY if chance >= SURE else DOUBTFUL if chance >= SHOWN else NOT_SHOWN
 
 
 def assess(

@@ -102,15 +102,13 @@ class ChatModelEngine(LanguageModelEngine):
         return f"{kind} {self._model_name} (window {window:,} tokens), {where}{self.by_evaluator}"
 
     @property
-    def fingerprint(self) -> str:
-        """The model, its parameters, the version that the caller gave, its prompts, the way of grading, and the
-        evaluator.
-        """
+    def identity(self) -> str:
+        """The version of the prompts, and the model with its parameters and the version that the caller gave."""
         known = dict(self._model._identifying_params)
         parameters = json.dumps(known, sort_keys=True, default=lambda value: type(value).__name__)
         digest = hashlib.sha256(parameters.encode()).hexdigest()[:12]
         model = f"{type(self._model).__name__}/{self._model_name}@{self._version or '?'}"
-        return f"langchain {self.prompts.version}; {model} {digest}; {self.how_graded}"
+        return f"langchain {self.prompts.version}; {model} {digest}"
 
     def prepare(self) -> None:
         """Do nothing: the way to load a model of LangChain is not known."""

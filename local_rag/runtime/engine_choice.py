@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from local_rag.config.calibrated import fingerprint_of, thresholds_for
+from local_rag.config.calibrated import accuracy_of, fingerprint_of, thresholds_for
 from local_rag.config.settings import OLLAMA_HOST, Settings
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown, UsageError
@@ -88,6 +88,7 @@ def choose_engine(
         choice = Choice(quoting())
     elif settings.values.engine == "openai":
         answering = open_openai(settings, evaluator, _assessor(embedder, evaluator, corpus))
+        answering.accuracy = _accuracy(settings, answering)
         choice = Choice(answering, note=_own_prompts(answering))
     else:
         choice = _with_ollama(settings, evaluator, quoting, _assessor(embedder, evaluator, corpus))
@@ -139,11 +140,17 @@ def _with_ollama(
         if must or (isinstance(error, UsageError) and settings.origin["ollama.host"] != OLLAMA_HOST):
             raise needed_by(settings, error) from error
         return Choice(quoting(), str(error), error.hint)
+    engine.accuracy = _accuracy(settings, engine)
     note = _own_prompts(engine)
     if settings.values.engine == "ollama":
         return Choice(engine, note=note)
     why = f"Ollama answers and has {joined(use.model for use in engine.models)}"
     return Choice(engine, why, "--engine extractive", note)
+
+
+def _accuracy(settings: Settings, engine: LanguageModelEngine) -> float:
+    """Return the measured accuracy of the model's verdicts on answers if it is good and the evaluator grades them."""
+    return accuracy_of(settings, engine.identity) if engine.grading == "auto" else 0.0
 
 
 def _own_prompts(engine: LanguageModelEngine) -> str:

@@ -47,16 +47,29 @@ _LOOSE = re.compile(
 )
 """Other forms in which models cite passages: "(2)", "in passage 3"."""
 
-_THE_PASSAGE = r"(?:the |these )?(?:given |provided )?passages?(?: from [^\s,]+)?"
+_THE_PASSAGE = (
+    r"(?:the (?:given |provided )?(?:information|context)(?: (?:given|provided))? (?:in|by|from) )?"
+    r"(?:the |these )?(?:given |provided |first |second |third |fourth )?passages?(?: from [^\s,]+)?"
+)
 _SOURCE_SAYS = re.compile(
     rf"(?:^|(?<=[.!?]\s))(?:(?:according to|as stated in|based on) {_THE_PASSAGE},? "
-    rf"|{_THE_PASSAGE} (?:states?|says?|mentions?|indicates?) that )(\w)",
+    rf"|{_THE_PASSAGE} (?:\w+ly )?(?:states?|says?|mentions?|indicates?) that )(\w)",
     re.IGNORECASE | re.MULTILINE,
 )
 _AS_STATED = re.compile(
     rf",? (?:as (?:stated|mentioned|described) in|according to) {_THE_PASSAGE}(?=[.!?])", re.IGNORECASE
 )
 """Phrases at the end of a sentence, and in _SOURCE_SAYS at its start, that say only that it comes from the passages."""
+
+_PASSAGES = r"(?:(?:provided|given) )?(?:passages?|excerpts?|texts?|context)"
+_OWN_REFUSAL = re.compile(
+    rf"(?:based on [^.,]*, )?(?:(?:the|this|these) {_PASSAGES} (?:(?:do|does|did) not|don't|doesn't) (?:\w+ly )?"
+    r"(?:mention|contain|provide|specify|say|state|include|give|indicate|list|tell|answer)\b"
+    r"|there is no (?:mention|information)\b"
+    r"|[^.]* (?:is|are|was|were) not (?:\w+ly )?(?:mentioned|contained|provided|specified|stated|included|given"
+    rf"|indicated|listed|found) in (?:any of )?(?:the|this|these) {_PASSAGES}(?:[.,]|$))"
+)
+"""The beginning of a reply in which a model says of itself that the passages hold no answer, folded."""
 
 _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 
@@ -202,13 +215,15 @@ def quotation(number: int, document: Document, span: Span) -> Citation:
 
 
 def reads_as_refusal(text: str) -> bool:
-    """Return whether a model's reply is the fixed refusal, "your files do not say"; `is_refusal` finds this program's
-    own refusals.
+    """Return whether a model's reply says only that the passages do not hold the answer; `is_refusal` finds this
+    program's own refusals.
 
-    The refusal may be in any language of REFUSALS, with or without marks, quotation marks and full stop, and with an
-    ending that models like to add, such as "to the question".
+    It is the fixed refusal in any language of REFUSALS, with or without marks, quotation marks and full stop, and with
+    an ending that models like to add, such as "to the question"; or a first sentence of a model's own that says so.
     """
-    return _plain(text) in {f"{_plain(refusal)} {end}".strip() for refusal in REFUSALS for end in ("", *ENDINGS)}
+    plain = _plain(text)
+    fixed = {f"{_plain(refusal)} {end}".strip() for refusal in REFUSALS for end in ("", *ENDINGS)}
+    return plain in fixed or bool(_OWN_REFUSAL.match(plain))
 
 
 def _plain(reply: str) -> str:

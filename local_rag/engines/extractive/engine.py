@@ -14,6 +14,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
+from local_rag.engines.assessment import DOUBTFUL, SURELY
 from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.by_words import by_words
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
@@ -31,7 +32,7 @@ from local_rag.engines.extractive.lines import (
     unmet,
 )
 from local_rag.engines.extractive.quotes import as_written, quotes, spoken
-from local_rag.engines.extractive.reader import DOUBTFUL, SURE_USEFULNESS, ExtractiveReader
+from local_rag.engines.extractive.reader import ExtractiveReader
 from local_rag.text import questions
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import joined, shorten
@@ -370,7 +371,7 @@ class ExtractiveEngine:
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
         if holds_answer(question, documents, without_marks(generation)):
-            level, score, why = SURE_USEFULNESS, SCORE, "what the document says of itself"
+            level, score, why = SURELY, SCORE, "what the document says of itself"
         else:
             asked = questions.asked(question) if len(judged) > 1 else [question]
             level, score, why = min(self._usefulness(text, documents, generation) for text in asked)
@@ -387,7 +388,7 @@ class ExtractiveEngine:
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
         if lines and (questions.kind_of(question) == "items" or not self.reads(question)):
             why = f"it holds {lines[0].share:.0%} of the question"
-            return (SURE_USEFULNESS if lines[0].complete else DOUBTFUL), lines[0].share, why
+            return (SURELY if lines[0].complete else DOUBTFUL), lines[0].share, why
         return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
 
     @_timed

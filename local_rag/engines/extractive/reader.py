@@ -16,7 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.assessment import SHOWN, SURE, assess
+from local_rag.engines.assessment import assess, usefulness_of
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
@@ -47,8 +47,6 @@ PASSAGE_MARGIN = 1.0
 """The most log odds between a relevant passage and the best: grading accuracy rises from .85 to .88 on SQuAD v2 dev."""
 QUOTE_MARGIN = 2.0
 """The most log odds between a further quote and the best: F1 on ClapNQ dev is .524 with 1, .535 with 2, .538 with 3."""
-DOUBTFUL, SURE_USEFULNESS = 3, 5
-"""The usefulness of a text that may answer, and of one that surely answers."""
 
 
 class ExtractiveReader:
@@ -130,8 +128,7 @@ class ExtractiveReader:
         """Return (usefulness, the probability that a text answers the question, why it is not higher): see `assess`."""
         readings = self._read(question, documents)
         chance, why = assess(question, documents, readings, generation, weights, by_words=by_words)
-        level = SURE_USEFULNESS if chance >= SURE else DOUBTFUL if chance >= SHOWN else DOUBTFUL - 1
-        return level, chance, why
+        return usefulness_of(chance), chance, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:
         """Return whether one of these passages supports all of a sentence."""

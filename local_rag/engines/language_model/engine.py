@@ -30,10 +30,11 @@ from local_rag.core.verdicts import (
     Usage,
     answered,
 )
+from local_rag.engines.assessment import USELESS
 from local_rag.engines.calls import ChatCalls
 from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.graders import USELESS, doubted, grade_documents, grade_generation
+from local_rag.engines.language_model.graders import doubted, grade_documents, grade_generation, joined
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
@@ -60,7 +61,9 @@ class LanguageModelEngine(ABC):
 
     `grading` chooses the grader and the number of calls, `explain` asks for reasons. `evaluator` grades passages with
     `grading: evaluator`, `assessor` grades passages and answers with `grading: auto`, which is `packed` without one.
-    Several threads may use it, if `calls` allows that.
+    `accuracy` is the measured balanced accuracy of the grader's verdicts on answers, 0 if it is unknown or not good;
+    with `grading: auto` only a good grader is asked about an answer, beside the assessor. Several threads may use the
+    engine, if `calls` allows that.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class LanguageModelEngine(ABC):
         self.prompts = Prompts(texts or PromptTexts())
         self.setups = setups
         self.grading: Grading = grading if assessor or grading != "auto" else "packed"
+        self.accuracy = 0.0
         self._assessor = assessor
         self._calls = calls
         self._explain = explain
@@ -92,6 +96,18 @@ class LanguageModelEngine(ABC):
     def describe(self) -> str:
         """One line for stderr about the model that answers, and the way it does."""
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The version of the prompts and the models of all roles, with digests of their weights where these are
+        known.
+        """
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity, the way of grading, and the evaluator."""
+        return f"{self.identity}; {self.how_graded}"
+
     writes = True
 
     @property
@@ -105,7 +121,8 @@ class LanguageModelEngine(ABC):
     @property
     def how_graded(self) -> str:
         """The way in which verdicts and scores are made, for the end of a fingerprint."""
-        how = ", ".join([self.grading, *(["explain"] if self._explain else [])])
+        checks = [f"the model checks answers ({self.accuracy:.2f})"] if self.accuracy else []
+        how = ", ".join([self.grading, *checks, *(["explain"] if self._explain else [])])
         if self.grading == "auto" and self._assessor:
             return f"{how}; {self._assessor.fingerprint}"
         return f"{how}; evaluator {self._evaluator.fingerprint}" if self._evaluator else how
@@ -231,7 +248,11 @@ class LanguageModelEngine(ABC):
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
         if assessor := self._assesses(question):
-            return doubted(assessor.grade(question, documents, generation, check=check))
+            grade = doubted(assessor.grade(question, documents, generation, check=check))
+            if self.accuracy and check != "support":
+                verdict = grade_generation(task, question, passages, generation, "both")
+                grade = replace(joined(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
+            return grade
         if check == "both" and self.grading == "each":
             grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":

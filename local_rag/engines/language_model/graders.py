@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
+from local_rag.core.readings import log_odds, probability
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, overall
+from local_rag.engines.assessment import DOUBTFUL, SURELY, USELESS, usefulness_of
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 SHARE = 0.5
 """The share of the remaining time that further calls about passages may take; the answer needs the rest."""
-USELESS, DOUBTFUL = 1, 3
-"""The usefulness of an answer without content, and of one that may answer."""
+EVEN = 0.5
+"""The probability of an answer that is as likely right as wrong."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
@@ -32,6 +34,23 @@ def doubted(grade: Grade) -> Grade:
     """
     doubtful = grade.support == "fully" and 0 < grade.usefulness < DOUBTFUL
     return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
+
+
+def joined(grade: Grade, models: Grade, accuracy: float) -> Grade:
+    """Change the probability of an assessed answer by the verdict of a model whose balanced accuracy is known.
+
+    The verdict counts with the log odds of that accuracy. An answer whose sentences all stand in the passages is at
+    least as likely right as not if the model, too, finds it supported and useful.
+    """
+    if grade.score is None or models.support == "unparsed" or not models.usefulness:
+        return grade
+    good = models.support == "fully" and models.usefulness > DOUBTFUL
+    chance = probability(log_odds(grade.score) + log_odds(accuracy) * (1 if good else -1))
+    if good and grade.support == "fully":
+        chance = max(chance, EVEN)
+    level = max(USELESS, grade.usefulness + usefulness_of(chance) - usefulness_of(grade.score))
+    why = grade.why if good else "; ".join(filter(None, (grade.why, "the model's own check rejects it")))
+    return replace(grade, score=round(chance, 4), usefulness=min(level, SURELY), why=why)
 
 
 def grade_documents(task: Task, question: str, documents: Sequence[Document], most: int) -> list[Relevance]:

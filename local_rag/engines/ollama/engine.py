@@ -72,9 +72,8 @@ class OllamaEngine(LanguageModelEngine):
         return f"ollama: {listed} at {self.server.address}, Ollama {self._version}{self.by_evaluator}"
 
     @property
-    def fingerprint(self) -> str:
-        """The models with the beginning of their digests, the version of their prompts, the way of grading, and the
-        evaluator.
+    def identity(self) -> str:
+        """The version of the prompts, and the models with the beginning of their digests.
 
         A digest is `?` while the server does not tell it.
         """
@@ -83,7 +82,7 @@ class OllamaEngine(LanguageModelEngine):
         named = [f"{setup.model}@{self._digests.get(setup.model, '')[:12] or '?'}" for setup in self.models]
         thinking = [f" think {setup.think}" if setup.think else "" for setup in self.models]
         listed = ", ".join(map("".join, zip(named, thinking, strict=True)))
-        return f"ollama {self.prompts.version}; {listed}; {self.how_graded}"
+        return f"ollama {self.prompts.version}; {listed}"
 
     def digests(self) -> dict[str, str]:
         """Return the server's digest of each model, which identifies its weights: a pull may change them under one

@@ -64,13 +64,11 @@ class OpenAIEngine(LanguageModelEngine):
         return f"openai: {setup.model} (window {setup.num_ctx:,} tokens) at {self.server}{self.by_evaluator}"
 
     @property
-    def fingerprint(self) -> str:
-        """The model with the server's digest of its weights (`?` if unknown), the prompts, the way of grading, and the
-        evaluator.
-        """
+    def identity(self) -> str:
+        """The version of the prompts, and the model with the server's digest of its weights, `?` if unknown."""
         (setup,) = self.models
         thinking = f" think {setup.think}" if setup.think else ""
-        return f"openai {self.prompts.version}; {setup.model}@{self._digest or '?'}{thinking}; {self.how_graded}"
+        return f"openai {self.prompts.version}; {setup.model}@{self._digest or '?'}{thinking}"
 
     def prepare(self) -> None:
         """Do nothing: such a server loads its model by itself."""

@@ -16,7 +16,7 @@ from support.screen import shown
 
 from local_rag.config.settings import Settings
 from local_rag.diagnostics.models import Layers, fits_memory, model_report, pull_models, registry
-from local_rag.diagnostics.trial import ANSWER
+from local_rag.diagnostics.trial import ANSWER, PAIRS
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.diagnostics import model_parts
 
@@ -254,17 +254,35 @@ GOOD = [
 ]
 
 
+PAIRED = json.loads(PAIRS.read_text(encoding="utf-8"))
+RIGHT_GRADES = [
+    reply
+    for pair in PAIRED
+    for reply in (
+        '{"r": "yes no"}',
+        '{"s": "fully", "u": 5}',
+        '{"s": "fully", "u": 1}' if pair["kind"] == "neighbour" else '{"s": "no", "u": 5}',
+    )
+]
+
+
 def test_a_good_model_keeps_to_every_schema(there, said):
-    there.script(*GOOD)
+    there.script(*GOOD, *RIGHT_GRADES)
     shown = said.shown("models try --json")
     trial = json.loads(shown.out)
     form = {"answer": "-", "rewrite": "-", "standalone": "-"}
     tasks = ("route", "need", "relevance", "answer", "grade", "reason", "rewrite", "standalone")
     tried = [(one["task"], one["schema"], one["right"]) for one in trial["tried"]]
     assert tried == [(task, form.get(task, "yes"), True) for task in tasks] and trial["honoured"]
-    assert (trial["total"]["calls"], trial["total"]["loads"], len(there.chats)) == (8, 1, 8)
+    assert (trial["total"]["calls"], trial["total"]["loads"], len(there.chats)) == (8, 1, 8 + len(RIGHT_GRADES))
     assert all(one["prompt_tokens"] > 100 and one["output_tokens"] > 3 for one in trial["tried"])
-    assert shown.err.splitlines()[0] == "1 of 8: route…" and len(shown.err.splitlines()) == 8
+    steps = shown.err.splitlines()
+    assert steps[0] == "1 of 8: route…" and steps[8:] == [f"grading {2 * n} of 40 pairs…" for n in range(1, 21)]
+    assert {grade["kind"]: grade["accuracy"] for grade in trial["grades"]} == {
+        "relevance": round(21 / 22, 3),
+        "support": round((29 / 30 + 13 / 14) / 2, 3),
+        "usefulness": round((21 / 22 + 9 / 10) / 2, 3),
+    }
 
 
 def test_the_trial_for_people_whose_terminal_no_reply_drives(there, said):
@@ -274,7 +292,29 @@ def test_the_trial_for_people_whose_terminal_no_reply_drives(there, said):
     assert re.search(r"^relevance +yes +\d+\.\d\d +\d+ \+ \d+ +yes +yes, no, yes$", shown, re.MULTILINE)
     assert re.search(r"^total +8 of 8 +\d+\.\d\d +[\d,]+ \+ \d+$", shown, re.MULTILINE)
     assert "s went into loading the model (1 time)" in shown
-    assert shown.endswith("Every verdict had the form that was asked for.\n")
+    assert "Every verdict had the form that was asked for.\n" in shown
+
+
+def test_a_model_whose_grades_are_good_checks_each_answer_from_then_on(there, said, tmp_path):
+    there.script(*GOOD, *RIGHT_GRADES)
+    assert "With grading: auto, this model checks each answer from now on" in said.out("models try")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "lease.md").write_text("# Lease\n\nThe rent of the flat is 900 euros a month.\n")
+    said(f"index {tmp_path / 'files'}")
+    ask = "ask 'What is the rent of the flat?' --engine ollama --graph self-rag --json"
+    there.script("The rent of the flat is 900 euros a month.", '{"s": "no", "u": 1}')
+    doubted = json.loads(said.shown(ask, 4).out)
+    assert doubted["usage"]["calls"] == 2 and doubted["certainty"] != "sure"
+    assert "the model's own check rejects it" in doubted["reason"]
+    there.script("The rent of the flat is 900 euros a month.", '{"s": "fully", "u": 5}')
+    assert json.loads(said.shown(ask).out)["certainty"] == "sure"
+
+
+def test_a_model_whose_grades_are_no_better_than_chance_is_not_asked(there, said):
+    there.script(*GOOD, *['{"r": "yes yes"}', '{"s": "fully", "u": 5}', '{"s": "fully", "u": 5}'] * len(PAIRED))
+    shown = said.out("models try")
+    assert "relevance 0.50 (" in shown and "usefulness 0.53 (" in shown
+    assert "the evaluator decides about answers without this model" in shown
 
 
 def test_a_model_that_always_thinks_is_told_with_the_setting(there, said):

@@ -81,6 +81,10 @@ def test_what_is_compared_with_is_known_in_every_language(table):
         "Die Passagen enthalten die Antwort nicht.",
         "The passages do not contain the answer to your question",
         "Les passages ne contiennent pas la réponse.",
+        "The passage does not mention a hotel named Ribeira Nova. [1]",
+        "The passages do not explicitly state the price.",
+        "The chip number of Pepper is not mentioned in the provided passages.",
+        "Based on the information provided in the passage, there is no mention of a meeting. It describes an invoice.",
     ],
 )
 def test_a_refusal_is_known_as_models_write_it(reply):
@@ -89,7 +93,13 @@ def test_a_refusal_is_known_as_models_write_it(reply):
 
 @pytest.mark.parametrize(
     "reply",
-    ["Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.", "Die Antwort steht in den Textstellen.", ""],
+    [
+        "Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.",
+        "Die Antwort steht in den Textstellen.",
+        "",
+        "The rent is not included in the price.",
+        "The fee is 5 euros. There is no information on taxes.",
+    ],
 )
 def test_another_answer_is_no_refusal(reply):
     assert not reads_as_refusal(reply)

@@ -48,6 +48,9 @@ PASSAGES = [Document("The plan costs 100 euros. It is blue."), Document("The tra
     ("The plan costs 100 euros. (2)", "The plan costs 100 euros. [1]"),
     ("The plan costs 100 euros. [7]", "The plan costs 100 euros. [1]"),
     ("According to the passage, it is blue.", "It is blue. [1]"),
+    ("Based on the information provided in the second passage, the train to Graz leaves at 9:40.",
+     "The train to Graz leaves at 9:40. [2]"),
+    ("The passage explicitly states that it is blue.", "It is blue. [1]"),
     ("The passage states that the train to Graz leaves at 9:40.", "The train to Graz leaves at 9:40. [2]"),
     ("It is blue, as stated in the passage.", "It is blue. [1]"),
     ("- The plan costs 100 euros\n- The train to Graz leaves at 9:40", "- The plan costs 100 euros [1]\n"
