@@ -145,7 +145,6 @@ class Answer(TuplesFromLists):
     status: Status
     reason: str = ""
     citations: tuple[Citation, ...] = ()
-    dropped_citations: int = 0
     nearest: tuple[Citation, ...] = ()
     used_web: bool = False
     graph: str = ""

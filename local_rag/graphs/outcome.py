@@ -92,7 +92,6 @@ def why_not_grounded(checked: Checked, texts: AnswerTexts) -> str:
     parts = [
         texts.count(texts.unverified, unverified) if unverified else "",
         texts.count(texts.uncited, checked.uncited) if checked.uncited else "",
-        texts.count(texts.dropped, checked.dropped) if checked.dropped else "",
     ]
     return "; ".join(filter(None, parts))
 

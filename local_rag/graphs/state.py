@@ -29,19 +29,15 @@ Action = Literal["correct", "ambiguous", "incorrect"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """Hold one of several drafts of an attempt. `relevance` is the mean of its passages' scores; `dropped` is as in
-    State.
-    """
+    """Hold one of several drafts of an attempt. `relevance` is the mean of its passages' scores."""
 
     text: str
     relevance: float
-    dropped: int = 0
 
 
 @dataclass(frozen=True)
 class Draft(TuplesFromLists):
-    """Hold a generation that is not accepted, and the passages it was written from; `dropped` and `removed` are as in
-    State.
+    """Hold a generation that is not accepted, and the passages it was written from; `removed` is as in State.
 
     `grade` is None if nothing was graded; `unfinished`: the clock or the engine ended its checks. `why` is the reason
     for its rejection, in the language of the answer, for people who inspect the run.
@@ -50,7 +46,6 @@ class Draft(TuplesFromLists):
     text: str
     documents: tuple[Document, ...]
     grade: Grade | None
-    dropped: int = 0
     removed: tuple[str, ...] = ()
     unfinished: bool = False
     why: str = ""
@@ -59,7 +54,7 @@ class Draft(TuplesFromLists):
     def of(cls, state: State, grade: Grade | None, *, unfinished: bool = False, why: str = "") -> Draft:
         """Return the generation of a state with its passages."""
         documents, removed = tuple(state.get("documents", ())), tuple(state.get("removed", ()))
-        return cls(state.get("generation", ""), documents, grade, state.get("dropped", 0), removed, unfinished, why)
+        return cls(state.get("generation", ""), documents, grade, removed, unfinished, why)
 
 
 def _highest(tries: dict[BudgetKind, int], more: dict[BudgetKind, int]) -> dict[BudgetKind, int]:
@@ -99,7 +94,6 @@ class State(TypedDict, total=False):
     path: Annotated[list[str], add]  # the nodes so far
     answer: Answer  # made by `finish`
     accepted: bool  # whether the generation passed its checks, or its graph has none
-    dropped: int  # numbers in the generation that named no passage and were taken out
     removed: list[str]  # sentences of the generation that were taken out
     grade: Grade | None
     drafts: list[Draft]  # generations that were rejected

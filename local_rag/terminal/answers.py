@@ -81,8 +81,6 @@ def _note(note: Note, _: Quoted) -> Iterator[RenderableType]:
         return
     if note.name == "status":
         yield Text.assemble((note.text, _STYLES[note.tone]), f": {note.reason}." if note.reason else ".")
-    elif note.name == "dropped":
-        yield Text(f"({note.line})", "dim")
     else:
         yield Text(note.line, "dim" if note.name == "understood" else _STYLES[note.tone])
 

@@ -76,7 +76,6 @@ class AnswerTexts:
     unverified = ("{n} citation could not be verified", "{n} citations could not be verified")
     uncited = ("{n} sentence without a citation", "{n} sentences without a citation")
     files_disagree = "your files disagree"
-    dropped = ("{n} citation of unknown passages dropped", "{n} citations of unknown passages dropped")
     grounded: Mapping[tuple[bool, bool], str] = {
         (True, True): "Quoted from your files",
         (True, False): "Quoted from its sources",
@@ -183,7 +182,6 @@ class AnswerTexts:
             "lacks": self.lacks.format(names=joined(map(repr, answer.lacks), "or")) if answer.lacks else "",
             "nothing_near": self.nothing_near if lacks else "",
             "about": self.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
-            "dropped": self.count(self.dropped, answer.dropped_citations) if answer.dropped_citations else "",
         }
 
     def grounds(self, answer: Answer) -> str:
@@ -243,7 +241,6 @@ class German(AnswerTexts):
     unverified = ("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen")
     uncited = ("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle")
     files_disagree = "die Dateien widersprechen sich"
-    dropped = ("{n} Verweis auf unbekannte Textstellen entfernt", "{n} Verweise auf unbekannte Textstellen entfernt")
     grounded: Mapping[tuple[bool, bool], str] = {
         (True, True): "Aus den Dateien zitiert",
         (True, False): "Aus den Quellen zitiert",

@@ -51,7 +51,7 @@ class Note:
     answer is doubtful what to do.
     """
 
-    name: Literal["understood", "status", "removed", "lacks", "dropped", "nothing_near", "about"]
+    name: Literal["understood", "status", "removed", "lacks", "nothing_near", "about"]
     text: str
     reason: str = ""
     tone: Tone = "quiet"
@@ -134,8 +134,7 @@ def blocks(answer: Answer, label: Label = short_path) -> list[Block]:
     made += [Note(name, lines[name], tone="warn") for name in ("removed", "lacks") if lines[name]]
     made += [_disagreement(conflict, texts, label) for conflict in answer.conflicts]
     quotes = [source_of(citation, texts, label) for citation in sorted(answer.citations, key=lambda each: each.number)]
-    made += [Quotes(quotes)] if quotes else []
-    return made + ([Note("dropped", lines["dropped"])] if lines["dropped"] else [])
+    return made + ([Quotes(quotes)] if quotes else [])
 
 
 def sources_of(answer: Answer, label: Label = short_path) -> list[Source]:

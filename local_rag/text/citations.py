@@ -78,13 +78,12 @@ _BETWEEN_MARKS = re.compile(r"\s*(?:(?:and|&|,|;|or)\s*)?", re.IGNORECASE)
 class Checked:
     """Hold the text without unknown numbers, its citations in order, and the errors that were found.
 
-    `dropped` counts numbers that name no passage, `uncited` sentences without a citation. `marks` are the marks of the
-    text; code that looks like one, x[0], is not among them.
+    `uncited` counts sentences without a citation. `marks` are the marks of the text; code that looks like one, x[0], is
+    not among them.
     """
 
     text: str
     citations: tuple[Citation, ...]
-    dropped: int
     uncited: int
     marks: tuple[Mark, ...] = ()
 
@@ -96,7 +95,7 @@ class Checked:
         verified = sum(citation.verified for citation in self.citations)
         if not verified:
             return "ungrounded"
-        return "grounded" if verified == len(self.citations) and not self.uncited and not self.dropped else "partial"
+        return "grounded" if verified == len(self.citations) and not self.uncited else "partial"
 
 
 def check(text: str, documents: Sequence[Document], question: str = "") -> Checked:
@@ -107,19 +106,19 @@ def check(text: str, documents: Sequence[Document], question: str = "") -> Check
     or turns the statement of the other: see `support`. A property of the file supports a sentence in the same way.
     """
     numbers = range(1, len(documents) + 1)
-    text, placed, dropped = _written(text, _marks(text, documents), dict(zip(numbers, numbers, strict=True)))
+    text, placed = _written(text, _marks(text, documents), dict(zip(numbers, numbers, strict=True)))
     citations: list[Citation] = []
     uncited = 0
     for sentence, cited in _cited(text, placed, documents):
         uncited += not cited and bool(words(sentence))
         citations += [_cite(sentence, number, documents[number - 1], question) for number in cited]
-    return Checked(text, tuple(dict.fromkeys(citations)), dropped, uncited, placed)
+    return Checked(text, tuple(dict.fromkeys(citations)), uncited, placed)
 
 
 def renumbered(checked: Checked) -> Checked:
     """Renumber the marks and citations 1, 2, … in the order in which a reader meets them."""
     new = {number: position for position, number in enumerate(order(checked), start=1)}
-    text, placed, _ = _written(checked.text, checked.marks, new)
+    text, placed = _written(checked.text, checked.marks, new)
     citations = tuple(replace(citation, number=new[citation.number]) for citation in checked.citations)
     return replace(checked, text=text, citations=citations, marks=placed)
 
@@ -129,12 +128,9 @@ def order(checked: Checked) -> list[int]:
     return list(dict.fromkeys(number for _, cited in checked.marks for number in cited))
 
 
-def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = ()) -> tuple[str, int]:
-    """Replace each mark [n] of an answer over these documents by [new[n]]; return the text and the count of dropped
-    numbers.
-    """
-    text, _, dropped = _written(text, _marks(text, documents), new)
-    return text, dropped
+def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = ()) -> str:
+    """Replace each mark [n] of an answer over these documents by [new[n]], and remove the other marks."""
+    return _written(text, _marks(text, documents), new)[0]
 
 
 def marked(text: str, documents: Sequence[Document], question: str = "") -> str:
@@ -183,8 +179,8 @@ def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[
     return [best] if best and held[best] >= CITED_SHARE * len(wanted) else []
 
 
-def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, int]:
-    """Remove the numbers that name none of these documents; return the text and how many were removed."""
+def known_marks(text: str, documents: Sequence[Document]) -> str:
+    """Remove the numbers that name none of these documents."""
     return remapped(text, {number: number for number in range(1, len(documents) + 1)}, documents)
 
 
@@ -230,13 +226,12 @@ def _plain(reply: str) -> str:
     return " ".join(without_marks(reply).split()).strip("-*•|\"'“”„«». ").casefold()
 
 
-def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[str, tuple[Mark, ...], int]:
-    """Replace each mark [n] of a text by [new[n]]; return the text, its marks, and how many numbers have no new one."""
-    written, end, dropped = "", 0, 0
+def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[str, tuple[Mark, ...]]:
+    """Replace each mark [n] of a text by [new[n]], without numbers that have no new one; return text and marks."""
+    written, end = "", 0
     placed: list[Mark] = []
     for span, cited in known:
         kept = tuple(new[number] for number in cited if number in new)
-        dropped += len(cited) - len(kept)
         written += text[end : span.start]
         if kept:
             old = span.of(text)
@@ -247,7 +242,7 @@ def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[
     written += text[end:]
     blanks = len(written) - len(written.lstrip())
     moved = [(Span(max(0, span.start - blanks), span.end - blanks), cited) for span, cited in placed]
-    return written.strip(), tuple(moved), dropped
+    return written.strip(), tuple(moved)
 
 
 def _marks(text: str, documents: Sequence[Document]) -> list[Mark]:

@@ -27,7 +27,7 @@ def final_state(app, deps, question=QUESTION, config=None):
     state = list(app.stream({"question": question}, config, context=deps, stream_mode="values"))[-1]
     answer = state["answer"]
     told = {name: getattr(answer, name) for name in ("status", "reason", "citations", "conflicts", "nearest")}
-    return state | told | {"removed": list(answer.removed), "dropped": answer.dropped_citations}
+    return state | told | {"removed": list(answer.removed)}
 
 
 def parts(

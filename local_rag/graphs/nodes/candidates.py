@@ -8,7 +8,7 @@ from dataclasses import replace
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
 from local_rag.graphs.deps import Deps, texts_of
 from local_rag.graphs.drafts import combined, lowered, without_unsupported
-from local_rag.graphs.nodes.generation import as_written, attempt_of, write
+from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
@@ -31,10 +31,10 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
         usage += cost
         if text and not is_refusal(text):
             places = {n: position + 1 for n, position in enumerate(positions, start=1)}
-            marked, dropped = citations.remapped(text, places, part)
+            marked = citations.remapped(text, places, part)
             # s_rel: a passage that was only called relevant counts 1
             relevance = sum(scores.get(chunk_id(document), 1.0) for document in part) / len(part)
-            drafts.append(Candidate(marked, relevance, dropped))
+            drafts.append(Candidate(marked, relevance))
     best = drafts[0] if drafts else None
     return _chosen(state, deps, best) | {"candidates": drafts, "removed": [], "tries": tries, "usage": usage}
 
@@ -76,9 +76,9 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
 
 
 def _chosen(state: State, deps: Deps, best: Candidate | None, grade: Grade | None = None) -> State:
-    """Return the update for the chosen draft, or for the refusal if there is none; unknown numbers are dropped."""
-    text, dropped = (best.text, best.dropped) if best else (texts_of(state, deps).refusal, 0)
-    return as_written(text, state.get("documents", []), dropped) | {"accepted": False, "grade": grade}
+    """Return the update for the chosen draft, or for the refusal if there is none."""
+    text = best.text if best else texts_of(state, deps).refusal
+    return {"generation": text, "accepted": False, "grade": grade}
 
 
 def _why(draft: Candidate, grade: Grade, removed: Sequence[str]) -> str:

@@ -93,7 +93,6 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     draft = outcome.draft
     documents, grade = [*draft.documents], draft.grade
     written = citations.check(draft.text or texts.refusal, documents, standalone_of(state))
-    written = replace(written, dropped=written.dropped + draft.dropped)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
     is_whole = bool(state.get("whole"))
@@ -128,7 +127,6 @@ def _answer(state: State, deps: Deps, outcome: Outcome, checked: _Checked, texts
         certainty=certainty_of(status, checked.grade),
         reason=reason,
         citations=checked.written.citations,
-        dropped_citations=checked.written.dropped,
         nearest=_nearest(state, question, texts) if silent else (),
         used_web=searched and not deps.fallback_corpus,
         graph=deps.graph,

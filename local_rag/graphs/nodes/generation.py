@@ -27,16 +27,17 @@ def generator(*, checked: bool) -> Node:
         attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
         if documents:
             text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-        written = as_written(text or attempt.shape.refusal, documents)
-        return {**written, "accepted": not checked, "grade": None, "removed": [], "tries": tries, "usage": usage}
+        written = citations.known_marks(text or attempt.shape.refusal, documents)
+        return {
+            "generation": written,
+            "accepted": not checked,
+            "grade": None,
+            "removed": [],
+            "tries": tries,
+            "usage": usage,
+        }
 
     return generate
-
-
-def as_written(text: str, documents: Sequence[Document], dropped: int = 0) -> State:
-    """Return the update for a text from these documents, without unknown numbers; `dropped` counts further ones."""
-    kept, lost = citations.known_marks(text, documents)
-    return {"generation": kept, "dropped": dropped + lost}
 
 
 def attempt_of(state: State, tries: Mapping[BudgetKind, int], deps: Deps) -> Attempt:

@@ -15,7 +15,7 @@ from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.drafts import of_parts, without_unsupported
-from local_rag.graphs.nodes.generation import as_written, attempt_of, write
+from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.retrieval import retrieval_update, retrieved
@@ -70,7 +70,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
     update = retrieval_update(state, deps, emit, query, new, collected)
     update["step"] = ""  # the decision holds for this retrieval, and not for one after a rewriting
-    anew: State = {"generation": "", "segment": "", "grade": None, "dropped": 0}
+    anew: State = {"generation": "", "segment": "", "grade": None}
     return update if state.get("generation") else update | anew
 
 
@@ -136,7 +136,5 @@ def _added(state: State, deps: Deps, part: str, grade: Grade) -> State:
     """
     documents, passages = state.get("documents", []), last_retrieved(state)
     places = {n: documents.index(passage) + 1 for n, passage in enumerate(passages, start=1)}
-    marked, dropped = citations.remapped(part, places, passages)
-    whole = with_part(state.get("generation", ""), marked)
-    update = as_written(whole, documents, dropped + state.get("dropped", 0))
-    return update | {"grade": of_parts(state.get("grade"), grade, update["generation"])}
+    whole = with_part(state.get("generation", ""), citations.remapped(part, places, passages))
+    return {"generation": whole, "grade": of_parts(state.get("grade"), grade, whole)}

@@ -47,7 +47,7 @@ class World:
         return [self.first.index.queries, getattr(self.web, "queries", [])]
 
 
-COMPARED = "generation documents decisions usage path tries spent removed dropped grade".split()
+COMPARED = "generation documents decisions usage path tries spent removed grade".split()
 
 
 def answer_of(state):
