@@ -16,7 +16,7 @@ from local_rag.config.values import Grading
 from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
-from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Turn
+from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.verdicts import (
     Check,
     Complexity,
@@ -41,6 +41,9 @@ from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so
 from local_rag.engines.language_model.tables import asked_query
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import Message, ModelSetup
+from local_rag.text.answer_texts import is_refusal
+from local_rag.text.display import shorten
+from local_rag.text.marks import without_marks
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
 
@@ -54,6 +57,10 @@ if TYPE_CHECKING:
 
 THE_ANSWER = "answer is"
 """The words that end a chain of reasoning in IRCoT (arXiv 2212.10509, section 3.1)."""
+
+
+LONGEST_QUOTE = 200
+"""The most characters of the sentence that a rejected answer is compared with."""
 
 
 class LanguageModelEngine(ABC):
@@ -249,6 +256,8 @@ class LanguageModelEngine(ABC):
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
         if assessor := self._assesses(question):
             grade = doubted(assessor.grade(question, documents, generation, check=check))
+            if grade.support in ("no", "partially") and (quote := _quoted(assessor, question, documents)):
+                grade = replace(grade, why="; ".join(filter(None, (grade.why, f"the passages say: {quote!r}"))))
             if self.accuracy and check != "support":
                 verdict = grade_generation(task, question, passages, generation, "both")
                 grade = replace(joined(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
@@ -301,3 +310,10 @@ class LanguageModelEngine(ABC):
     def task(self) -> Task:
         """Return a new task, also for calls that no graph makes (`judge`, `question_proposer`)."""
         return Task(self._calls, self.setups, self.prompts, explain=self._explain)
+
+
+def _quoted(assessor: ExtractiveEngine, question: str, documents: Sequence[Document]) -> str:
+    """Return the sentence of the passages that answers best, for the next attempt and for people, or ""."""
+    shape = Shape(sentences=1)
+    text = "".join(delta.text for delta in assessor.answer(question, documents, Attempt(shape=shape)))
+    return "" if is_refusal(text) else shorten(without_marks(text), LONGEST_QUOTE)
