@@ -1,4 +1,4 @@
-"""Implement `local-rag prompts`: show the prompts of a language model, and check replacements for them."""
+"""Implement `local-rag prompts`: show the prompts of a language model."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import typer
 
 from local_rag.cli.options import JsonOption, settings_of
 
-MISTAKE = 2
-
-prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show and check the texts sent to a model.")
+prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the texts sent to a model.")
 
 NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; all if left out.")]
 
@@ -26,8 +24,8 @@ def prompts_show(
     """Show each prompt text and its origin.
 
     The digest and the placeholders are shown too. To replace a text, write it under its name into prompts.yaml in the
-    folder of config.yaml. A text states the task; the program adds the passages with their fences and order, and the
-    form of the reply.
+    folder of config.yaml; this command names the first mistake in it. A text states the task; the program adds the
+    passages with their fences and order, and the form of the reply.
     """
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
     from local_rag.terminal.console import write_result
@@ -36,22 +34,3 @@ def prompts_show(
     shown = shown_prompts(settings_of(None), name, default=default)
     write_result(shown, as_yaml(shown) if default else prompt_parts(shown), as_json=json)
     return 0
-
-
-@prompts_app.command("check")
-def prompts_check(
-    name: NameArgument = None,
-    json: JsonOption = False,
-) -> int:
-    """Check prompts.yaml and show filled prompts.
-
-    Each text is shown as a model receives it, filled with an example. The exit code is 2 if a text cannot be used.
-    local-rag models try shows how a model responds to the texts.
-    """
-    from local_rag.diagnostics.prompts import check_prompts
-    from local_rag.terminal.console import write_result
-    from local_rag.terminal.diagnostics import check_parts
-
-    check = check_prompts(settings_of(None), name)
-    write_result(check, check_parts(check), as_json=json)
-    return MISTAKE if check.mistakes else 0

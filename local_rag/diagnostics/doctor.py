@@ -191,7 +191,7 @@ def _prompts(settings: Settings) -> Iterator[Check]:
     from local_rag.runtime.engine_choice import prompt_texts
 
     if own := prompt_texts(settings).changed:
-        yield Check("prompts.yaml", "note", f"texts of your own: {joined(own)}", "local-rag prompts check")
+        yield Check("prompts.yaml", "note", f"texts of your own: {joined(own)}", "local-rag prompts show")
 
 
 def _embedder(settings: Settings) -> Iterator[Check]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from local_rag.diagnostics.check import Check
     from local_rag.diagnostics.models import ModelEntry, ModelReport
     from local_rag.diagnostics.network import Recording
-    from local_rag.diagnostics.prompts import PromptCheck, ShownPrompt
+    from local_rag.diagnostics.prompts import ShownPrompt
     from local_rag.diagnostics.trial import Trial
 
 SIGNS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
@@ -212,26 +210,3 @@ def prompt_parts(shown: Iterable[ShownPrompt]) -> Iterator[RenderableType]:
         for name, meaning in prompt.placeholders.items():
             required = "required, " if name in prompt.required else ""
             yield Text(f"{{{name}}}: {required}{meaning}", "dim")
-
-
-def check_parts(check: PromptCheck) -> Iterator[RenderableType]:
-    """Yield each prompt as a model receives it, then the mistakes."""
-    for name, messages in check.examples.items():
-        yield Text(f"--- {name}", "bold")
-        for role, content in messages:
-            yield Text(f"{role}:", "dim")
-            yield from map(indented, content.split("\n"))
-        yield ""
-    path = short_path(check.file)
-    for message, hint in check.mistakes:
-        yield Text.assemble(("wrong: ", "red"), message)
-        if hint:
-            yield Text(f"  {hint}", "dim")
-    if not check.exists:
-        yield f"There is no {path}, so each text is that of local-rag. To begin with them:"
-        file = Path(check.file)
-        folder = "" if file.parent.is_dir() else f"mkdir -p {shlex.quote(str(file.parent))} && "
-        yield f"  -> {folder}local-rag prompts show --default > {shlex.quote(check.file)}"
-    elif not check.mistakes:
-        own = f": {joined(check.own)}" if check.own else ""
-        yield f"{path} can be used, with {plural(len(check.own), 'text')} of your own{own}."
