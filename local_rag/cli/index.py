@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 def index(
     paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
-    urls: Annotated[Path | None, typer.Option("--urls", metavar="FILE", help="A list of URLs, one per line.")] = None,
     index: IndexOption = None,
     embedder: EmbedderOption = None,
     exclude: Annotated[
@@ -100,7 +99,7 @@ def index(
     from local_rag.terminal.console import write_result
     from local_rag.terminal.index import report_parts
 
-    files, pages = named(paths or [], urls)
+    files, pages = named(paths or [])
     request = Request(
         files,
         pages,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Ocr
 from local_rag.core import cancel
 from local_rag.core.documents import LoadedDocument, SyncReport
-from local_rag.core.errors import IndexBusy, LocalRagError, UsageError, reason_of
+from local_rag.core.errors import IndexBusy, LocalRagError, UsageError
 from local_rag.core.progress import Display, time_left
 from local_rag.index.parse.ocr import READERS, missing, to_read
 from local_rag.index.store.opening import has_index
@@ -72,27 +71,15 @@ class Request:
                     f"--no-embed makes no vectors, and {other} makes them: they exclude each other",
                     hint=f"local-rag index {other}",
                 )
-        walking = {
-            "--exclude": self.excludes,
-            "--no-exclude": self.no_excludes,
-            "--include-secrets": self.secrets,
-            "--follow-links": self.follow_links is not None,
-            "--prune": self.prune,
-            "--retry": self.retry,
-            "--reembed": self.reembed,
-            "a URL": self.urls,
-            "a path": self.paths,
-        }
-        if self.embed_only and (given := [name for name, value in walking.items() if value]):
+        if self.embed_only and any(vars(replace(self, embed_only=False, about=None)).values()):
             raise UsageError(
-                f"--embed-only reads no file and no page, so {given[0]} changes nothing with it",
+                "--embed-only reads no file and no page, so it takes none, and no option about them",
                 hint="local-rag index --embed-only",
             )
 
 
 _OF_BOTH = {each.name for each in fields(SyncReport)} - {"ignored", "excludes", "not_embedded", "scans"}
 """The figures that files and pages add up; only files are ignored and excluded, and the last report counts vectors."""
-_COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
 def index_files(
@@ -273,38 +260,12 @@ def _no_such_path(path: Path) -> UsageError:
     return UsageError(f"there is no file or folder {short_path(path)}", hint="local-rag index FOLDER")
 
 
-def named(words: Sequence[str], listed: Path | None = None) -> tuple[list[Path], list[str]]:
-    """Return the paths and the URLs that a person named, including those in the file `listed`.
-
-    Raise UsageError for a list that cannot be used.
-    """
+def named(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Return the paths and the URLs that a person named."""
     from local_rag.text.display import is_url
 
     paths = [Path(word) for word in words if not is_url(word)]
-    urls = [word for word in words if is_url(word)]
-    return paths, [*urls, *(listed_urls(listed) if listed else ())]
-
-
-def listed_urls(file: Path) -> list[str]:
-    """Return the URLs in a file, one per line; # begins a comment at the beginning of a line or a word.
-
-    Raise UsageError for a file that cannot be read, lists nothing, or has a line that is no URL.
-    """
-    from local_rag.text.display import is_page
-
-    hint = "one URL per line, such as https://example.org/page"
-    try:
-        lines = file.expanduser().read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise UsageError(f"the list {short_path(file)} cannot be read ({reason_of(error)})", hint=hint) from error
-    stripped = [_COMMENT.sub("", line).strip() for line in lines]
-    for number, line in enumerate(stripped, start=1):
-        if line and not (is_page(line.lower()) and len(line.split()) == 1):
-            shown = shorten(line, 80)
-            raise UsageError(f"{short_path(file)}, line {number}: {shown!r} is no URL of http or https", hint=hint)
-    if not any(stripped):
-        raise UsageError(f"the list {short_path(file)} names no URL", hint=hint)
-    return [line for line in stripped if line]
+    return paths, [word for word in words if is_url(word)]
 
 
 def _synced(index: Index, request: Request, display: Display) -> SyncReport:

@@ -14,12 +14,12 @@ from support.web_server import WebServer, html, loopback, redirect, reply
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.core.errors import FileSkipped, IndexMismatch, Stopped, UsageError
+from local_rag.core.errors import FileSkipped, IndexMismatch, Stopped
 from local_rag.index.index import Index
 from local_rag.index.store.sqlite import connection
 from local_rag.index.sync import pages
 from local_rag.runtime import indexing
-from local_rag.runtime.indexing import Request, index_files, listed_urls, named
+from local_rag.runtime.indexing import Request, index_files
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.index import report_parts
 from local_rag.text.display import is_url, normal
@@ -203,25 +203,6 @@ def test_title_and_text_count_and_not_what_a_server_changes_around_them(index, w
     assert "var" not in document.page_content
     report = index.sync_pages(["ftp://a.test/", "https://10.0.0.1/", "http://[::1", "https://a:b@a.test/"], read)
     assert len(report.skipped) == 4 and all(skipped.reason for skipped in report.skipped)
-
-
-def test_a_list_of_urls(tmp_path):
-    file = tmp_path / "urls.txt"
-    file.write_text("\ufeff# mine\n\n https://a.org/x#part \nHTTP://b.org/ # why\n\t#https://c.org\n", encoding="utf-8")
-    paths, urls = named(["notes", "https://c.org/"], file)
-    assert (list(map(str, paths)), urls) == (["notes"], ["https://c.org/", "https://a.org/x#part", "HTTP://b.org/"])
-    bad = {
-        b"https://a.org\nexample.org/a\n": "line 2: 'example.org/a' is no URL",
-        b"https://a.org https://b.org": "line 1",
-        b"file:///etc/passwd": "line 1",
-        b"# nothing\n\n": "names no URL",
-        b"\xff\xfe\x00": "cannot be read",
-    }
-    for content, said in bad.items():
-        file.write_bytes(content)
-        with pytest.raises(UsageError, match=said) as caught:
-            listed_urls(file)
-        assert caught.value.hint
 
 
 @pytest.mark.parametrize(
