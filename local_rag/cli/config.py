@@ -79,7 +79,6 @@ def _sources(settings: Settings) -> PlainTable:
 def graph(
     name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
-    ascii_: Annotated[bool, typer.Option("--ascii", help="Print an ASCII drawing, also in a pipe.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it.
 
@@ -91,9 +90,8 @@ def graph(
 
     settings = settings_of(None)
     options = Options.of(settings.values)
-    as_ascii = ascii_ or (sys.stdout.isatty() and not mermaid)
     drawn = drawing(name, options)
-    shown = drawn.ascii() if as_ascii else drawn.mermaid()
+    shown = drawn.ascii() if sys.stdout.isatty() and not mermaid else drawn.mermaid()
     stdout().print(shown, soft_wrap=True)
     if settings.values.web.source and name in SEARCH_NODES:
         stderr_display().say(f"{SEARCH_NODES[name]} searches {settings.values.web.source} in place of the web")

@@ -121,8 +121,6 @@ def idle_lines(values: Values, *, writes: bool) -> list[str]:
         notes.append("self_rag.retrieve: decide changes nothing without direct: true (--direct)")
     if values.web.source and values.graph in ("plain", "self-rag"):
         notes.append(f"web.source (--web-from) changes nothing with {values.graph}: it needs crag or adaptive")
-    if values.strict and values.graph == "plain":
-        notes.append("strict changes nothing with plain, which checks no sentence")
     return [f"note: {note}" for note in notes]
 
 

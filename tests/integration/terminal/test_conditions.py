@@ -26,7 +26,6 @@ from local_rag.terminal.questions import condition_lines, idle_lines
         ("ollama", {"self_rag__retrieve": "decide"}, 1),
         ("ollama", {"self_rag__retrieve": "each"}, 0),
         ("ollama", {"self_rag__retrieve": "decide", "graph": "crag"}, 0),
-        ("ollama", {"strict": True, "graph": "plain"}, 1),
     ],
 )
 def test_an_option_that_changes_nothing_says_so(engine, flags, count):
