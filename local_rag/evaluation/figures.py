@@ -18,11 +18,9 @@ from local_rag.evaluation.cases import Case
 from local_rag.evaluation.curves import Pair, bins_of, cosine_curve, once_graded, score_curve
 from local_rag.evaluation.folder import Key, key_of
 from local_rag.evaluation.metrics import (
-    average_precision,
     containment,
     exact_match,
     ndcg,
-    precision,
     recall,
     reciprocal_rank,
     token_f1,
@@ -190,11 +188,9 @@ FIGURES = (
         Figure("Retrieval", f"R@{k}", _at(recall, k), f"share of what is relevant among the first {k} (trec_eval)")
         for k in RECALL_AT
     ),
-    Figure("Retrieval", "P@5", _at(precision, 5), "share of the first 5 that is relevant; at most .2 for one place"),
     Figure("Retrieval", "MRR", _ranked(reciprocal_rank), "1 / rank of the first relevant thing (Voorhees 1999)"),
     Figure("Retrieval", "nDCG@10", _ranked(ndcg),
            "gain / log2(rank + 1) over that of the best order (Järvelin & Kekäläinen 2002)"),
-    Figure("Retrieval", "MAP", _ranked(average_precision), "precision at each relevant thing, over all relevant"),
     Figure("Retrieval", "seconds", lambda case, record: float(record["seconds"]), "seconds of a search",
            "seconds", "less"),
     Figure("Router", "right", lambda case, record: float(record["source"] == record["expected"]),

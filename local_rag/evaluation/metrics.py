@@ -6,10 +6,9 @@ short answer they equal that script's figures; a longer text scores lower for al
 alternatives, and the best one counts. Answers that the normalisation empties are left out unless all are; then only a
 text that it empties too matches. Callers remove citation marks first.
 
-Rankings: recall, precision, reciprocal rank, nDCG and average precision, as in trec_eval. `units` are the names of what
+Rankings: recall, reciprocal rank and nDCG, as in trec_eval. `units` are the names of what
 was found, best first and each once; `gains` has the gain of everything relevant, found or not, and anything else, or
-without a gain above 0, is irrelevant. The means of `reciprocal_rank` and `average_precision` over cases are known as
-MRR and MAP.
+without a gain above 0, is irrelevant. The mean of `reciprocal_rank` over cases is known as MRR.
 
 All values are in [0, 1]. All functions raise ValueError without an answer or without anything relevant, because there
 is nothing to measure.
@@ -81,11 +80,6 @@ def recall(units: Sequence[str], gains: Mapping[str, float], k: int) -> float:
     return len(relevant.intersection(units[:k])) / len(relevant)
 
 
-def precision(units: Sequence[str], gains: Mapping[str, float], k: int) -> float:
-    """Return the share of the first k ranks with something relevant; missing ranks count too (trec_eval: P_k)."""
-    return len(_relevant(gains).intersection(units[:k])) / k
-
-
 def reciprocal_rank(units: Sequence[str], gains: Mapping[str, float]) -> float:
     """Return 1 / rank of the first relevant unit, 0 if none was found.
 
@@ -105,17 +99,6 @@ def ndcg(units: Sequence[str], gains: Mapping[str, float], k: int = 10) -> float
     ranked = [gains[unit] if unit in relevant else 0.0 for unit in units[:k]]
     ideal = sorted((gains[unit] for unit in relevant), reverse=True)[:k]
     return _discounted(ranked) / _discounted(ideal)
-
-
-def average_precision(units: Sequence[str], gains: Mapping[str, float]) -> float:
-    """Return the mean of the precision at the rank of each relevant unit, 0 for units not found (trec_eval: map).
-
-    Buckley and Voorhees, Evaluating evaluation measure stability, SIGIR 2000. The divisor is the number of all relevant
-    units.
-    """
-    relevant = _relevant(gains)
-    ranks = [rank for rank, unit in enumerate(units, start=1) if unit in relevant]
-    return sum(seen / rank for seen, rank in enumerate(ranks, start=1)) / len(relevant)
 
 
 def _discounted(gains: Sequence[float]) -> float:
