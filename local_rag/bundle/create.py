@@ -84,15 +84,14 @@ def create(
     index: bool = False,
     models: Sequence[str] = (),
     options: Sequence[str] = (),
-    partial: bool = False,
 ) -> CreatedBundle:
     """Make a bundle in a folder of its own, or continue one that was begun.
 
-    `index` includes the index of the settings, and with `partial` even one that is not fully embedded. `models` are
-    models of Ollama. Everything is located before anything is downloaded, and downloads are kept. Raise UsageError for
-    a folder with other contents, IndexMissing, ModelMissing, ConfigError, LocalRagError.
+    `index` includes the index of the settings. `models` are models of Ollama. Everything is located before anything is
+    downloaded, and downloads are kept. Raise UsageError for a folder with other contents, IndexMissing, ModelMissing,
+    ConfigError, LocalRagError.
     """
-    status, embedded = _index(settings, partial=partial) if index else (None, "")
+    status = _index(settings) if index else None
     if (embedder := _embedder(settings, status)).startswith(OLLAMA):
         models = [*models, embedder.removeprefix(OLLAMA)]
     ollama = [stored(name, ollama_folder()) for name in dict.fromkeys(models)]
@@ -124,19 +123,20 @@ def create(
             keep.add(name)
         for stored_model in ollama:
             keep |= _copy_ollama(stored_model, folder, display)
-        text = _readme(target, [model.spec.name for model in carried], status, embedded, [one.name for one in ollama])
+        text = _readme(target, [model.spec.name for model in carried], status, [one.name for one in ollama])
         (folder / "README.txt").write_text(text, encoding="utf-8")
         return _seal(folder, target, keep, display)
 
 
-def _index(settings: Settings, *, partial: bool) -> tuple[IndexStatus, str]:
+def _index(settings: Settings) -> IndexStatus:
     try:
         must_be_index(settings.index_folder)
         status = Index.inspect(settings.index_path)
     except IndexMissing as error:
         raise missing(settings) from error
     why = "so the other machine would find the other passages by words only"
-    return status, part_embedded(settings, status, why, partial=partial)
+    part_embedded(settings, status, why)
+    return status
 
 
 def _open(folder: Path) -> None:
@@ -347,16 +347,14 @@ _SHELLS = {
 """How to call Python, where the program is installed, and how to compute the sum of a file."""
 
 
-def _readme(
-    target: Target, models: Sequence[str], index: IndexStatus | None, embedded: str, ollama: Sequence[str]
-) -> str:
+def _readme(target: Target, models: Sequence[str], index: IndexStatus | None, ollama: Sequence[str]) -> str:
     """Return README.txt: what to type on the other machine."""
     interpreter, program, sums = _SHELLS[target.platform.partition("-")[0]]
     among = f"the models {', '.join(models)}"
     call = interpreter.format(target.python)
     text = _README.format(**target._asdict(), interpreter=call, program=program, sums=sums, models=among)
     if index:
-        size = f"{plural(index.files, 'file')}, {embedded or plural(index.chunks, 'passage')}"
+        size = f"{plural(index.files, 'file')}, {plural(index.chunks, 'passage')}"
         text += _INDEX.format(name=_slug(index.path.name), size=size, program=program)
     return text + (_OLLAMA.format(models=", ".join(ollama)) if ollama else "")
 

@@ -62,9 +62,6 @@ def create(
     only_find_links: Annotated[
         bool, typer.Option("--only-find-links", help="Look for wheels only in --find-links, as pip with --no-index.")
     ] = False,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Also include an index that is not fully embedded.")
-    ] = False,
     json: JsonOption = False,
 ) -> int:
     """Collect everything an offline machine needs.
@@ -86,7 +83,6 @@ def create(
         index=index is not None,
         models=ollama_models or (),
         options=options,
-        partial=partial,
     )
     write_result(created, _created_lines(created), as_json=json)
     return 0
@@ -102,25 +98,6 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
     yield f"  {created.manifest}  manifest.json"
     yield f"  {created.program}  install.py"
     yield "What to type there stands in README.txt."
-
-
-@bundle_app.command()
-def verify(folder: FolderArgument, sum: SumOption = "", json: JsonOption = False) -> int:
-    """Compare a bundle's files with its manifest.
-
-    Each difference is a line, and any difference makes the exit code 1.
-    """
-    from local_rag.bundle.install import AGAIN, problems
-    from local_rag.terminal.console import write_result
-
-    bundle = _read(folder, sum)
-    differences = problems(bundle)
-    plain = {"ok": not differences, "problems": differences, "sum": bundle.sum}
-    plain |= {"platform": bundle.platform, "python": bundle.python}
-    whole = f"whole: {len(bundle.files):,} files, for {bundle.platform} and Python {bundle.python}"
-    shown = [*differences, AGAIN] if differences else [f"{whole}; manifest.json is {bundle.sum}"]
-    write_result(plain, shown, as_json=json)
-    return 1 if differences else 0
 
 
 @bundle_app.command()
@@ -143,7 +120,7 @@ def install(
     from local_rag.bundle.place import place
     from local_rag.terminal.console import write
 
-    bundle, settings = _read(folder, sum, whole=True), settings_of(index)
+    bundle, settings = _whole(folder, sum), settings_of(index)
     named = settings.index_folder if index else None
     write(*place(bundle, settings, named, stderr_display(), keep=keep, dry=dry_run))
     if not dry_run:
@@ -151,30 +128,25 @@ def install(
     return 0
 
 
-def _read(folder: Path, sum: str, *, whole: bool = False) -> Bundle:
+def _whole(folder: Path, sum: str) -> Bundle:
+    """Return the bundle after comparing its files with its manifest; raise LocalRagError if they differ."""
     from local_rag.bundle.install import Refused, must_be_whole, read
 
     try:
         bundle = read(folder.expanduser().absolute(), sum)
-        if whole:
-            must_be_whole(bundle)
+        must_be_whole(bundle)
         return bundle
     except Refused as error:
         raise LocalRagError(str(error), hint=error.hint) from error
 
 
 def _next(bundle: Bundle, index: str | None) -> Iterator[str]:
-    """Yield the commands that can be typed now; raise LocalRagError for an index that cannot be read."""
+    """Yield the commands that can be typed now."""
     import sys
 
     from local_rag.bundle.install import program, quoted
-    from local_rag.index.index import Index
-    from local_rag.text.display import waiting_line
 
     command = quoted(program(Path(sys.prefix), "local-rag"))
     yield f"installed. Now:\n  {command} demo"
     for name in (index or Path(path).parent.name for path in bundle.files if path.startswith("indexes/")):
-        status = Index.inspect(settings_of(name).index_path)
         yield f'  {command} ask "…" --index {name}'
-        if waiting := waiting_line(status.embedded, status.chunks):
-            yield f"{waiting}. To embed them here:\n  {command} index --embed-only --index {name}"

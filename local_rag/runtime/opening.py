@@ -269,23 +269,18 @@ def served_by(settings: Settings, fingerprint: str) -> str:
         return f"not known: {error}"
 
 
-def part_embedded(settings: Settings, status: IndexStatus, why: str, *, partial: bool | None = None) -> str:
-    """Return how much of an index is embedded, "12,400 of 56,000 passages embedded", or "" for all of it.
+def part_embedded(settings: Settings, status: IndexStatus, why: str) -> None:
+    """Raise UsageError for an index that is not fully embedded, with the command that embeds the rest.
 
-    `why` states the harm. Raise UsageError with the command that embeds the rest, unless `partial` is true; None means
-    that the command has no option --partial.
+    `why` states the harm.
     """
-    if status.embedded >= status.chunks:
-        return ""
-    part = f"{status.embedded:,} of {plural(status.chunks, 'passage')} embedded"
-    if partial:
-        return part
-    name = name_of(status.path, settings.data_folder)
-    index = "" if name == "default" else f" --index {shlex.quote(name)}"
-    raise UsageError(
-        f"the index {name} has only {part}, {why}",
-        hint=f"local-rag index --embed-only{index}" + ("" if partial is None else "   or the same with --partial"),
-    )
+    if status.embedded < status.chunks:
+        name = name_of(status.path, settings.data_folder)
+        index = "" if name == "default" else f" --index {shlex.quote(name)}"
+        raise UsageError(
+            f"the index {name} has only {status.embedded:,} of {plural(status.chunks, 'passage')} embedded, {why}",
+            hint=f"local-rag index --embed-only{index}",
+        )
 
 
 PYTHON_DOCS = "docs/python.md says what a program may give"

@@ -149,16 +149,13 @@ def test_what_is_not_there_is_said_before_anything_is_fetched(made_with, tmp_pat
     assert not (tmp_path / "bundle").exists()
 
 
-def test_an_index_that_is_embedded_in_part_is_carried_only_with_partial(made_with, tmp_path, index):
+def test_an_index_that_is_embedded_in_part_is_not_carried(made_with, tmp_path, index):
     (tmp_path / "notes" / "more.md").write_text("The fence was paid for in 2023.")
     index.sync([tmp_path / "notes"], embed=False)
     settings = Settings.load(index=str(index.path))
     with pytest.raises(UsageError, match="only 1 of 2 passages embedded") as refused:
         made_with(tmp_path / "bundle", settings, index=True)
-    assert "or the same with --partial" in refused.value.hint
-    named = Settings.load(index=str(index.path), embedder="minilm")
-    made_with(tmp_path / "bundle", named, index=True, partial=True)
-    assert "papers (2 files, 1 of 2 passages embedded)" in (tmp_path / "bundle" / "README.txt").read_text()
+    assert refused.value.hint.startswith("local-rag index --embed-only --index ")
 
 
 def test_an_embedder_of_ollama_travels_as_a_model_of_ollama(made_with, tmp_path, monkeypatch):

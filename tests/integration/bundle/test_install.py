@@ -46,9 +46,8 @@ def rewrite(file, content):
 def test_a_whole_bundle_passes_verification(bundle, capsys):
     sum = sha256(bundle / "manifest.json")
     assert problems(read(bundle, sum.upper())) == []
-    assert run(["bundle", "verify", str(bundle), "--sum", sum]) == 0
-    assert capsys.readouterr().out.startswith("whole: 5 files, for ")
-    assert run(["bundle", "verify", str(bundle), "--sum", "0" * 64]) == 1
+    assert run(["bundle", "install", str(bundle), "--dry-run", "--sum", sum]) == 0
+    assert run(["bundle", "install", str(bundle), "--dry-run", "--sum", "0" * 64]) == 1
     assert "compare with the sum that" in capsys.readouterr().err
 
 
@@ -101,8 +100,6 @@ TAMPERED = [value for name, value in globals().items() if name.startswith("tampe
 def test_a_bundle_that_is_not_as_its_manifest_says(bundle, home, capsys, tamper):
     line = tamper(bundle)
     assert line in problems(read(bundle))
-    assert run(["bundle", "verify", str(bundle)]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "bring the bundle again"
     assert run(["bundle", "install", str(bundle)]) == 1
     assert "so nothing was installed" in capsys.readouterr().err
     assert listed(home) == []

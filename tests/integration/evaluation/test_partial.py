@@ -35,7 +35,7 @@ def cases(tmp_path):
 def test_figures_of_a_part_are_refused_with_the_command_that_embeds_the_rest(cases, capsys, command):
     assert run([*command, str(cases), "--engine", "extractive"]) == 2
     shown = capsys.readouterr().err
-    assert "has only 1 of 2 passages embedded, so the" in shown and FINISH in shown and "--partial" not in shown
+    assert "has only 1 of 2 passages embedded, so the" in shown and FINISH in shown
 
 
 def test_ranking_by_words_alone_needs_no_vectors(cases, tmp_path):
