@@ -6,12 +6,11 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from os import environ
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from local_rag.core.errors import ConfigError, NotLocal, UsageError, reason_of
+from local_rag.core.errors import NotLocal, UsageError
 
 FORM = "postgresql://[USER@]HOST[:PORT]/DATABASE#INDEX"
 PORT = 5432
@@ -20,7 +19,7 @@ _HOST = re.compile(r"[\w.-]+|[0-9A-Fa-f:.]+|/[\w./-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _PASSWORD = re.compile(r"(postgres(?:ql)?:/+[^/?#\s@]*?):[^/?#\s]*@|((?:ssl)?password=)[^&#\s'\"]+", re.IGNORECASE)
 _KEYS = ("host", "port", "dbname", "user", "sslmode", "sslrootcert")
-"""The parameters that a URL or a service may give, besides the service's `password`; local-rag sets all others."""
+"""The parameters that a URL may give; local-rag sets all others."""
 
 _SOCKETS = Path("/var/run/postgresql")
 _REMOTE = "verify-full"
@@ -57,14 +56,13 @@ class ServerIndex:
         if parts.password is not None or {"password", "sslpassword", "passfile"} & query.keys():
             raise UsageError(
                 f"{redacted(url)} holds a password, which others can see and histories keep",
-                hint="put it into ~/.pgpass (chmod 600), or into a service: postgresql:///?service=NAME#INDEX",
+                hint="put it into ~/.pgpass (chmod 600)",
             )
         host = unquote(parts.hostname or "")
         given = {"host": host, "port": str(port or ""), "dbname": unquote(parts.path.lstrip("/"))}
         given |= {"user": unquote(parts.username or "")}
         name = parts.fragment or "default"
-        known = {*_KEYS, "service"}
-        if not (_NAME.fullmatch(name) and known >= query.keys() and all(map(str.isprintable, url))):
+        if not (_NAME.fullmatch(name) and {*_KEYS} >= query.keys() and all(map(str.isprintable, url))):
             raise wrong
         return cls(url, name, {key: value for key, value in (given | query).items() if value}, tuple(allowed))
 
@@ -84,13 +82,11 @@ class ServerIndex:
         """Return the connection parameters for libpq, which takes none from the environment.
 
         Raise NotLocal for another machine that is not allowed, UsageError for another machine whose certificate would
-        not be verified, ConfigError for a service that does not exist.
+        not be verified.
         """
         from local_rag.core.address import Address
 
         given = dict(self.parameters)
-        service = given.pop("service", "")
-        given = (_service(service) if service else {}) | given
         host = given.get("host") or (str(_SOCKETS) if _SOCKETS.is_dir() else "localhost")
         if not _HOST.fullmatch(host):
             raise UsageError(f"{host!r} is no host: name one", hint=FORM)
@@ -114,21 +110,3 @@ class ServerIndex:
 
 IndexAddress = Path | ServerIndex
 """The address of an index: a folder, or a server."""
-
-
-def _service(name: str) -> dict[str, str]:
-    """Return the parameters of a service: https://www.postgresql.org/docs/current/libpq-pgservice.html
-
-    Raise ConfigError if there is no such service.
-    """
-    from configparser import ConfigParser, Error
-
-    file = Path(environ.get("PGSERVICEFILE") or "~/.pg_service.conf").expanduser()
-    known = ConfigParser(interpolation=None, delimiters="=", comment_prefixes="#")
-    try:
-        known.read_string(file.read_text(encoding="utf-8"))
-        section = known[name]
-    except (OSError, UnicodeError, Error, KeyError) as error:
-        reason = f"it has no section [{name}]" if isinstance(error, KeyError) else reason_of(error)
-        raise ConfigError(f"the service {name!r} cannot be read from {file}: {reason}", hint=FORM) from None
-    return {key: value for key, value in section.items() if key in (*_KEYS, "password")}

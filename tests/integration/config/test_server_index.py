@@ -8,7 +8,7 @@ import pytest
 
 from local_rag.config.server_index import ServerIndex, redacted
 from local_rag.config.settings import Settings, index_path
-from local_rag.core.errors import ConfigError, LocalRagError, NotLocal, UsageError
+from local_rag.core.errors import LocalRagError, NotLocal, UsageError
 from local_rag.runtime.dropped import dropped_files
 
 LOCAL = "postgresql://me@127.0.0.1:5433/team#notes"
@@ -103,17 +103,3 @@ def test_the_environment_chooses_neither_host_nor_password(monkeypatch):
         monkeypatch.setenv(name, value)
     given = ServerIndex.of("postgresql://localhost/team#notes").connection()
     assert (given["host"], given["hostaddr"], given["password"]) == ("localhost", "127.0.0.1", "")
-
-
-def test_a_service_file_may_name_server_and_password(tmp_path, monkeypatch):
-    file = tmp_path / "services"
-    file.write_text(
-        "# ours\n[team]\nhost=127.0.0.1\nport=6000\npassword=secret%1\nuser=ann\noptions=-c x=y\n[far]\nhost=h\n"
-    )
-    monkeypatch.setenv("PGSERVICEFILE", str(file))
-    given = ServerIndex.of("postgresql:///?service=team#notes").connection()
-    assert (given["port"], given["user"], given["password"], given["options"]) == ("6000", "ann", "secret%1", "")
-    with pytest.raises(NotLocal):
-        ServerIndex.of("postgresql:///?service=far#notes").connection()
-    with pytest.raises(ConfigError, match=r"has no section \[other\]"):
-        ServerIndex.of("postgresql:///?service=other#notes").connection()
