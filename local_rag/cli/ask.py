@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 ABSTAINED, NOT_GROUNDED = 3, 4
 
-FromTurnOption = Annotated[
-    int | None,
-    typer.Option("--from-turn", metavar="N", help="Go on from the N-th question of --thread, as a thread of its own."),
-]
 ModeOption = Annotated[
     Literal["hybrid", "dense", "words"],
     typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
@@ -105,7 +101,7 @@ def exit_code(answer: Answer) -> int:
 
 
 @with_options
-def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: LinesOption = False) -> int:
+def chat(options: QuestionOptions, json: LinesOption = False) -> int:
     """Ask questions that follow each other.
 
     A follow-up is understood from the questions before it; /help lists the commands. Chats are stored and can be
@@ -117,18 +113,12 @@ def chat(options: QuestionOptions, from_turn: FromTurnOption = None, json: Lines
     from local_rag.terminal.questions import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
-    name = ""
-    if options.thread is not None:
-        name = thread_name(options.thread)
-    if from_turn is not None and not name:
-        raise UsageError("--from-turn needs the thread that it is a turn of", hint="local-rag threads   lists them")
+    name = "" if options.thread is None else thread_name(options.thread)
     delete_old(settings)
     with Rag.open(settings, display=display) as rag:
         rag.graph(settings.values.graph)
         runner = QuestionRunner(rag, display, narrowing, options.trace)
         runner.say_conditions()
-        if from_turn is not None:
-            name = rag.history.fork(name, from_turn)
         return Chat(runner, name, as_json=json).run()
 
 

@@ -140,7 +140,6 @@ def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk):
     ("arguments", "line"),
     [
         (["--thread", "a\tb"], "a thread is named with letters"),
-        (["--from-turn", "2"], "--from-turn needs the thread that it is a turn of"),
         (["--graph", "raptor"], "graph = 'raptor' (flag)"),
         (["--index", "nothing-here"], "there is no index at"),
     ],
