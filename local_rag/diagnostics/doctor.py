@@ -7,7 +7,6 @@ import platform
 import re
 import shlex
 import shutil
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -130,42 +129,15 @@ def output_of(*command: str) -> str:
 
 
 def _permissions(settings: Settings) -> Iterator[Check]:
-    """Check whether others can read the stored files, which earlier versions and copies may have allowed."""
-    if os.name == "nt":
-        return
-    for folder in _own_folders(settings):
-        if not (folder / DATABASE).exists() and folder != settings.data_folder:
-            continue
-        found = [path for path in _texts_below(folder) if _is_open(path)]
-        if found:
-            what = f"{plural(len(found), 'file or folder', 'files and folders')} in {home_path(folder)}"
-            yield Check("permissions", "note", f"others may open {what}", f"chmod -R go= {shlex.quote(str(folder))}")
-        else:
-            yield Check("permissions", "ok", f"{home_path(folder)} is open to nobody but you")
-
-
-def _texts_below(folder: Path) -> Iterator[Path]:
-    """Yield the folder and everything in it except virtual environments, which contain programs only."""
-    yield folder
-    for entry in folder.iterdir():
-        if not (entry / "pyvenv.cfg").exists():
-            yield from _texts_below(entry) if entry.is_dir() and not entry.is_symlink() else (entry,)
-
-
-def _is_open(path: Path) -> bool:
-    try:
-        state = path.lstat()
-    except OSError:  # another process has just deleted it
-        return False
-    return not stat.S_ISLNK(state.st_mode) and bool(state.st_mode & 0o077)
-
-
-def _own_folders(settings: Settings) -> list[Path]:
-    """Return the existing folders with text of files: the data folder, and the index if it is elsewhere."""
+    """Check whether others can open the data folder, or an index elsewhere, which copying may have allowed."""
     index = settings.index_path
-    elsewhere = isinstance(index, Path) and not index.is_relative_to(settings.data_folder)
-    folders = [settings.data_folder, *([index] if isinstance(index, Path) and elsewhere else [])]
-    return [folder for folder in folders if folder.is_dir()]
+    elsewhere = [index] if isinstance(index, Path) and (index / DATABASE).exists() else []
+    for folder in dict.fromkeys([settings.data_folder, *elsewhere]) if os.name != "nt" else ():
+        if folder.is_dir() and folder.stat().st_mode & 0o077:
+            fix = f"chmod -R go= {shlex.quote(str(folder))}"
+            yield Check("permissions", "note", f"others may open {home_path(folder)}", fix)
+        elif folder.is_dir():
+            yield Check("permissions", "ok", f"{home_path(folder)} is open to nobody but you")
 
 
 def _memory(_: Settings) -> Iterator[Check]:
