@@ -179,7 +179,6 @@ def _model(context: _Context, spec: OllamaModelSpec) -> Iterator[Check]:
     if mlx:
         details = f"{spec.name} is an MLX build: these may never end a reply that must have a form (Ollama issue 18567)"
         yield Check("model build", "note", details, f"local-rag models pull {base}   is the usual build")
-    yield from _loaded(context, setup)
     if does_fit:
         context.untried.remove(spec.name)
 
@@ -250,17 +249,6 @@ def _versions(version: str, spec: OllamaModelSpec, setup: ModelSetup, info: Mode
 def _line(model: str, keys: str) -> str:
     """Return a line for models.yaml."""
     return f'in your models.yaml: ollama: {{models: {{"{model}": {{{keys}}}}}}}'
-
-
-def _loaded(context: _Context, setup: ModelSetup) -> Iterator[Check]:
-    """Report a model in memory with another window, which the first question loads again."""
-    model = find_model(setup.model, context.loaded)
-    if model and model.window and model.window != setup.num_ctx:
-        details = (
-            f"{setup.model} is in memory with a window of {model.window:,} tokens, so the next call loads it again "
-            f"with {setup.num_ctx:,}"
-        )
-        yield Check("model loaded", "note", details, f"ollama stop {setup.model}   if no other program needs it so")
 
 
 # --- a real call ----------------------------------------------------------------------------------------------------

@@ -171,13 +171,11 @@ def test_facts_that_the_server_does_not_tell_are_notes(there, monkeypatch):
     assert checks["model memory"].state == "note"
 
 
-def test_a_model_that_is_loaded(there, monkeypatch):
-    assert "model loaded" not in checked()
-    check = checked(profile="8gb")["model loaded"]
-    assert "with a window of 8,192 tokens, so the next call loads it again with 4,096" in check.found
+def test_a_large_model_that_is_loaded_is_tried(there, monkeypatch):
+    checked()  # loads it
     monkeypatch.setattr(module, "total_memory", lambda: 10)
     checks = checked()
-    assert (checks["model memory"].state, checks["schema"].state) == ("note", "ok"), "it is tried, large as it is"
+    assert (checks["model memory"].state, checks["schema"].state) == ("note", "ok")
 
 
 @pytest.mark.parametrize(
