@@ -130,14 +130,22 @@ def output_of(*command: str) -> str:
 
 def _permissions(settings: Settings) -> Iterator[Check]:
     """Check whether others can open the data folder, or an index elsewhere, which copying may have allowed."""
-    index = settings.index_path
-    elsewhere = [index] if isinstance(index, Path) and (index / DATABASE).exists() else []
-    for folder in dict.fromkeys([settings.data_folder, *elsewhere]) if os.name != "nt" else ():
-        if folder.is_dir() and folder.stat().st_mode & 0o077:
+    for folder in _own_folders(settings) if os.name != "nt" else ():
+        if folder != settings.data_folder and not (folder / DATABASE).exists():
+            continue
+        if folder.stat().st_mode & 0o077:
             fix = f"chmod -R go= {shlex.quote(str(folder))}"
             yield Check("permissions", "note", f"others may open {home_path(folder)}", fix)
-        elif folder.is_dir():
+        else:
             yield Check("permissions", "ok", f"{home_path(folder)} is open to nobody but you")
+
+
+def _own_folders(settings: Settings) -> list[Path]:
+    """Return the existing folders with text of files: the data folder, and the index if it is elsewhere."""
+    index = settings.index_path
+    elsewhere = isinstance(index, Path) and not index.is_relative_to(settings.data_folder)
+    folders = [settings.data_folder, *([index] if isinstance(index, Path) and elsewhere else [])]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def _memory(_: Settings) -> Iterator[Check]:
