@@ -8,9 +8,8 @@ import argparse
 import sys
 
 import python_version  # noqa: F401 - ends the program where Python is too old
-from environment import CHECKOUT, Environment, main, say
+from environment import PYTHON, main, prepare, run
 
-EXTRAS = ["minilm", "test"]
 STATIC = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])
 PARALLEL = ["-n", "auto", "--maxprocesses", "8", "--dist", "loadfile", "--no-loadscope-reorder"]
 QUICK = ["tests/integration", "tests/unit", "-m", "not slow", "--hypothesis-profile", "quick"]
@@ -30,15 +29,14 @@ def check() -> int:
     )
     own, after = split(sys.argv[1:])
     options, unknown = parser.parse_known_args(own)
-    environment = Environment(CHECKOUT)
-    environment.prepare(EXTRAS, options.recreate)
+    prepare({"minilm", "test"}, options.recreate)
     failed = {}
     for command in checks(unknown + after, options.all):
-        say("\n$ " + " ".join(command))
-        status = environment.call(environment.python, "-m", *command)
+        print("\n$ " + " ".join(command))
+        status = run(PYTHON, "-m", *command)
         if status:
             failed[command[0]] = status
-    say("\nfailed: " + ", ".join(failed) if failed else "\nall passed")
+    print("\nfailed: " + ", ".join(failed) if failed else "\nall passed")
     return next(iter(failed.values()), 0)
 
 
@@ -56,4 +54,4 @@ def checks(for_pytest: "list[str]", everything: bool) -> "list[list[str]]":
 
 
 if __name__ == "__main__":
-    sys.exit(main(check))
+    main(check)

@@ -1,56 +1,83 @@
-"""Test the two commands of the README, as far as they go without installing anything."""
+"""Test the two commands of the README in a small checkout, mostly with a Python that only repeats its arguments."""
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
-from support import CHECKOUT
-
-sys.path.append(str(CHECKOUT / "scripts"))
-
-import environment as setup
+from support import CHECKOUT, bundle_parts
 
 SCRIPTS = CHECKOUT / "scripts"
+STUB = """#!/bin/sh
+echo "ran $*"
+case "$*" in *"$FAILS"*) exit 3;; *"$WAITS"*) touch started; exec sleep 60;; esac
+"""
+INSTALLS = "installing PyTorch", "installing what local-rag needs", "installing local-rag"
 
-
-def module(name: str):
-    spec = importlib.util.spec_from_file_location(f"scripts_{name}", SCRIPTS / f"{name}.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-check = module("test")
+posix = pytest.mark.skipif(os.name == "nt", reason="the Python that repeats its arguments is a shell script")
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-    (tmp_path / setup.CONSTRAINTS).write_text("torch==2.13.0\n")
-    (tmp_path / setup.LOCK).write_text("")
+def checkout(tmp_path):
+    """Return a checkout of the scripts with a package named local-rag that repeats its arguments."""
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    wheels = tmp_path / "wheels"
+    packed = bundle_parts.wheel(
+        tmp_path, "local-rag", requires=["leaf"], files={"local_rag_said.py": bundle_parts.SAID}
+    )
+    bundle_parts.wheel(wheels, "torch", "2.13.0")
+    leaf = bundle_parts.wheel(wheels, "leaf")
+    (tmp_path / "scripts/requirements.txt").write_text(f"leaf==1.0 --hash=sha256:{bundle_parts.sha256(leaf)}\n")
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nname = 'local-rag'\nversion = '1.0'\n"
+        "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"
+    )
+    (tmp_path / "backend.py").write_text(
+        f"import shutil\n"
+        f"def build_editable(folder, config_settings=None, metadata_directory=None):\n"
+        f"    return shutil.copy({packed.name!r}, folder) and {packed.name!r}\n"
+    )
     return tmp_path
 
 
 @pytest.fixture
-def environment(checkout: Path):
-    """Return a real virtual environment whose pip fails, with an installation that is complete."""
-    made = setup.Environment(checkout)
-    venv.create(made.folder, with_pip=False, symlinks=os.name != "nt")
-    (packages,) = made.folder.glob("**/site-packages")
-    (packages / "pip.py").write_text(
-        "if __name__ == '__main__':\n    raise SystemExit('first\\nNo space left on device')"
+def stubbed(checkout):
+    """Return the checkout with an environment whose programs repeat their arguments."""
+    programs = checkout / ".venv/bin"
+    programs.mkdir(parents=True)
+    (checkout / ".venv/pyvenv.cfg").touch()
+    for name in ("python", "local-rag"):
+        (programs / name).write_text(STUB)
+        (programs / name).chmod(0o755)
+    return checkout
+
+
+def variables(checkout, **changes):
+    """Return variables with which pip and uv find packages in the checkout alone."""
+    wheels = str(checkout / "wheels")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+    alone = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels, "PIP_CONFIG_FILE": os.devnull}
+    alone |= {"UV_OFFLINE": "1", "UV_NO_CONFIG": "1", "UV_CACHE_DIR": str(checkout / "uv")}
+    return kept | alone | {"PATH": "/usr/bin:/bin", "FAILS": "nothing", "WAITS": "nothing"} | changes
+
+
+def ran(checkout, script, *arguments, **changes):
+    command = [sys.executable, checkout / "scripts" / script, *arguments]
+    return subprocess.run(
+        command, cwd=checkout.parent, env=variables(checkout, **changes), capture_output=True, text=True
     )
-    made.stamp.write_text("\n".join([made.fingerprint(made.version()), "minilm", "test"]))
-    return made
+
+
+def stages(done):
+    """Return what an installation shows of its own."""
+    return tuple(line.partition(" (")[0].removesuffix(" for the CPU") for line in done.stdout.splitlines()
+                 if line.startswith("installing"))  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["quickstart", "test", "python_version"])
@@ -70,141 +97,105 @@ def test_an_old_python_is_told_so_in_one_line(name, version):
     assert second.startswith("  try: ")
 
 
-def test_linux_takes_torch_from_the_machine_then_without_cuda_then_as_usual():
-    on_hand, cpu, ordinary = setup.torch_ways("linux")
-    assert on_hand.arguments == ("--no-index", "--no-deps", "torch==2.13.0")
-    assert "--index-url https://download.pytorch.org/whl/cpu" in " ".join(cpu.arguments)
-    assert ordinary.arguments == ("torch==2.13.0",) and "CUDA" in ordinary.doing
-    for platform in ("darwin", "win32"):
-        assert [way.arguments for way in setup.torch_ways(platform)] == [("--no-deps", "torch==2.13.0")]
-    assert setup.TORCH in (CHECKOUT / setup.CONSTRAINTS).read_text().splitlines()
+@posix
+def test_the_quickstart_installs_runs_the_demo_and_shows_commands_to_type(stubbed):
+    done = ran(stubbed, "quickstart.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert stages(done) == INSTALLS
+    shown = done.stdout.splitlines()
+    assert shown.index("installed in .venv") < shown.index("ran demo") < shown.index("Now your own files:")
+    assert {"  .venv/bin/local-rag index FOLDER", "  source .venv/bin/activate"} < set(shown)
 
 
-@pytest.mark.parametrize(
-    ("output", "part"),
-    [
-        ("ERROR: [Errno 28] No space left on device", "disk space"),
-        ("WARNING: Retrying: connection broken by NewConnectionError", "pip config list"),
-        ("ERROR: No matching distribution found for torch==2.13.0", "another Python"),
-        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE", "do not go on with that one"),
-        ("Failed building wheel for something", "the same command again"),
-    ],
-)
-def test_a_failure_says_what_to_do(output, part):
-    assert part in setup.hint(output)
+@posix
+def test_an_installation_is_left_alone_until_its_requirements_change(stubbed):
+    assert stages(ran(stubbed, "test.py")) == INSTALLS
+    for script in ("test.py", "quickstart.py"):
+        done = ran(stubbed, script)
+        assert "everything is installed in .venv\n" in done.stdout and not stages(done)
+    for name in ("pyproject.toml", "scripts/constraints.txt", "scripts/requirements.txt"):
+        with (stubbed / name).open("a") as file:
+            file.write("\n")
+        assert stages(ran(stubbed, "quickstart.py")) == INSTALLS
+    assert stages(ran(stubbed, "test.py")) == INSTALLS, "the quickstart does not install the test tools"
 
 
-def test_variables_that_send_pip_elsewhere_are_dropped():
-    given = {"PIP_USER": "1", "PYTHONPATH": "/x", "PIP_INDEX_URL": "https://mirror", "PATH": "/usr/bin"}
-    got = setup.Environment(Path("/c")).variables(given)
-    assert not {"PIP_USER", "PYTHONPATH"} & set(got)
-    assert got["PIP_INDEX_URL"] == "https://mirror"
-    assert got["PATH"].split(os.pathsep) == [str(setup.Environment(Path("/c")).python.parent), "/usr/bin"]
-
-
-@pytest.mark.parametrize(
-    ("windows", "typed", "activate"),
-    [
-        (False, ".venv/bin/local-rag", "source .venv/bin/activate"),
-        (True, r".venv\Scripts\local-rag", r".venv\Scripts\activate"),
-    ],
-)
-def test_the_next_commands_can_be_typed(windows, typed, activate):
-    lines = setup.Environment(Path("/c"), windows).next_commands().split("\n")
-    assert f"  {typed} index FOLDER" in lines
-    assert f"  {activate}" in lines
-    assert setup.Environment(Path("/c"), True).program("local-rag").parts[-2:] == ("Scripts", "local-rag.exe")
-
-
-def test_a_finished_installation_is_left_alone(environment, capsys):
-    environment.prepare(["minilm"])
-    assert capsys.readouterr().out == "everything is installed in .venv\n"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda made: (made.checkout / "pyproject.toml").write_text("other"),
-        lambda made: (made.checkout / setup.CONSTRAINTS).write_text("other"),
-        lambda made: (made.checkout / setup.LOCK).write_text("other"),
-        lambda made: made.stamp.write_text(""),
-        lambda made: made.stamp.write_bytes(b"\xff\nminilm"),
-        lambda made: made.stamp.unlink(),
-    ],
-)
-def test_a_change_makes_an_installation_void(environment, change):
-    assert environment.installed(environment.version()) == {"minilm", "test"}
-    assert environment.installed("3.99.1") == set()
-    change(environment)
-    assert environment.installed(environment.version()) == set()
-
-
-def test_a_failed_installation_leaves_no_stamp_and_shows_all_that_pip_said(environment, capsys):
-    def script() -> int:
-        return environment.prepare(["eval"])
-
-    assert setup.main(script) == 1
-    shown = capsys.readouterr()
-    assert shown.out.count("failed (") == 1
-    message, hint = shown.err.split("\n  try: ")
-    assert message.endswith("it says:\nfirst\nNo space left on device") and hint.startswith("free 3 GB of disk space")
-    assert not environment.stamp.exists()
-
-
-def test_after_a_file_that_is_not_the_one_of_the_lock_file_nothing_else_is_tried(environment, capsys):
-    (pip,) = environment.folder.glob("**/site-packages/pip.py")
-    pip.write_text(f"raise SystemExit({setup.TAMPERED!r})")
-    with pytest.raises(setup.SetupError, match=setup.TAMPERED):
-        environment.install([setup.Way("locked", ()), setup.Way("as usual", ())])
-    assert "as usual" not in capsys.readouterr().out
-
-
-def test_a_folder_that_is_no_environment_has_no_version_and_is_not_deleted(checkout):
-    made = setup.Environment(checkout)
-    assert made.version() == ""
-    made.folder.mkdir()
-    (made.folder / "thesis.txt").touch()
-    with pytest.raises(setup.SetupError, match="not a virtual environment"):
-        made.prepare(["minilm"], recreate=True)
-    assert (made.folder / "thesis.txt").exists()
-
-
-def test_a_stage_shows_one_line_and_that_it_works_and_keeps_the_output(environment, capfd, monkeypatch):
-    monkeypatch.setattr(setup, "TICK", 0.001)
-    monkeypatch.setattr(setup, "BEAT", 0.0)
-    code = "import sys; print('out'); sys.exit('err')"
-    assert environment.stage("doing it", sys.executable, "-c", code) == (1, "out\nerr")
-    shown = capfd.readouterr().out
-    assert shown.startswith("doing it….") and " failed (" in shown and shown.count("\n") == 1
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to a console, not to a process group")
-def test_ctrl_c_stops_the_child_too(tmp_path):
-    child = "import pathlib, time; pathlib.Path('started').touch(); time.sleep(60)"
-    code = (
-        f"import sys; sys.path.insert(0, {str(SCRIPTS)!r}); import pathlib, environment as e\n"
-        f"made = e.Environment(pathlib.Path().resolve())\n"
-        f"sys.exit(e.main(lambda: made.stage('working', sys.executable, '-c', {child!r})[0]))"
-    )
+@posix
+@pytest.mark.parametrize("problem", ["FAILS", "WAITS"])
+def test_an_installation_that_failed_or_was_stopped_is_completed_by_the_same_command(stubbed, problem):
+    command = [sys.executable, stubbed / "scripts/quickstart.py"]
+    env = variables(stubbed, **{problem: "--require-hashes"})
     with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, env=env, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        while not (tmp_path / "started").exists():
+        while problem == "WAITS" and not (stubbed / "started").exists():
             assert running.poll() is None
-        os.killpg(running.pid, signal.SIGINT)
-        error = running.communicate(timeout=60)[1]
-    assert running.returncode == 130
-    assert error == "\nstopped; the same command goes on from here\n"
+        if problem == "WAITS":
+            os.killpg(running.pid, signal.SIGINT)
+        shown, error = running.communicate(timeout=60)
+    assert "installing what local-rag needs" in shown and "installing local-rag" not in shown
+    if problem == "WAITS":
+        assert (running.returncode, error) == (130, "\nstopped; the same command goes on from here\n")
+    else:
+        first, second = error.splitlines()
+        assert running.returncode == 1
+        assert first.startswith("could not install") and second.startswith("  try: what pip says above")
+    assert stages(ran(stubbed, "quickstart.py")) == INSTALLS
 
 
-def test_arguments_go_to_pytest_alone_and_only_all_of_it_runs_what_is_slow():
-    assert check.checks(["-k", "index"], False) == [["pytest", "-k", "index"]]
-    assert check.split(["--recreate", "--", "-h", "--recreate"]) == (["--recreate"], ["-h", "--recreate"])
-    assert check.split(["-x"]) == (["-x"], [])
-    quick, everything = check.checks([], False), check.checks([], True)
-    assert [command[0] for command in quick] == ["ruff", "ruff", "mypy", "pytest"]
-    assert {"tests/unit", "tests/integration", "not slow"} <= set(quick[-1])
-    assert not {"-m", "tests/unit"} & set(everything[-1]), "pytest's own testpaths"
+@posix
+def test_arguments_go_to_pytest_alone_and_only_all_of_it_runs_what_is_slow(stubbed):
+    def commands(*arguments):
+        done = ran(stubbed, "test.py", *arguments)
+        assert done.returncode == 0 and done.stdout.endswith("\nall passed\n")
+        return [line.removeprefix("$ ") for line in done.stdout.splitlines() if line.startswith("$ ")]
+
+    assert commands("-k", "index") == ["pytest -k index"]
+    assert commands("--", "-h", "--recreate") == ["pytest -h --recreate"]
+    quick, everything = commands(), commands("--all")
+    assert quick[:3] == everything[:3] == ["ruff check", "ruff format --check", "mypy"]
+    assert "tests/unit -m not slow" in quick[3] and "-m" not in everything[3].split()
+
+
+@posix
+def test_a_check_that_fails_does_not_keep_the_others_from_running(stubbed):
+    done = ran(stubbed, "test.py", FAILS="-m mypy")
+    assert done.returncode == 3 and done.stdout.endswith("\nfailed: mypy\n") and "$ pytest" in done.stdout
+
+
+def test_a_folder_that_is_no_environment_is_not_deleted(checkout):
+    thesis = checkout / ".venv/thesis.txt"
+    thesis.parent.mkdir()
+    thesis.touch()
+    done = ran(checkout, "quickstart.py", "--recreate")
+    assert done.returncode == 1 and "is not a virtual environment\n  try: move it away" in done.stderr
+    assert thesis.exists()
+
+
+@pytest.mark.slow
+def test_pip_fills_a_new_environment_and_repairs_it_but_takes_no_file_that_the_lock_file_does_not_name(checkout):
+    lock = checkout / "scripts/requirements.txt"
+    right = lock.read_text()
+    lock.write_text(right[:-3] + "00\n")
+    done = ran(checkout, "quickstart.py")
+    assert done.returncode == 1 and stages(done) == INSTALLS[:2]
+    assert "DO NOT MATCH THE HASHES" in done.stderr and "asked: demo" not in done.stdout
+    lock.write_text(right)
+    done = ran(checkout, "quickstart.py")
+    assert "making" not in done.stdout and "asked: demo" in done.stdout, done
+    (pip,) = (checkout / ".venv").glob("**/site-packages/pip")
+    shutil.rmtree(pip)
+    done = ran(checkout, "quickstart.py")
+    assert done.stdout.startswith("making a virtual environment") and "asked: demo" in done.stdout, done
+
+
+@pytest.mark.slow
+def test_uv_installs_where_it_is_and_pip_what_uv_cannot(checkout):
+    path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
+    done = ran(checkout, "quickstart.py", PATH=path)
+    assert "uv could not; trying pip" in done.stdout and "asked: demo" in done.stdout, done
+    done = ran(checkout, "quickstart.py", "--recreate", PATH=path, UV_FIND_LINKS=str(checkout / "wheels"))
+    assert "uv could not" not in done.stdout and "asked: demo" in done.stdout, done
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
