@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.index.tables.query import Result, TableQuery, run, same
+from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reading, readings
 from local_rag.index.tables.table import Table, opened
@@ -61,17 +61,17 @@ def with_computed(
         read = sorted(_read(question, held.values()), key=_rank, reverse=True)
         groups = (_computed([*group][:SAID]) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
-        if isinstance(deps.engine, ReadsTables) and held and not (read and read[0].reading.certain and computed):
+        if isinstance(deps.engine, ReadsTables) and held and not (read and not read[0].reading.doubt and computed):
             table, passage = (read[0].table, read[0].passage) if read else [*held.values()][-1]
             asked = (with_computed, question, chunk_id(passage), table.number)
             if asked not in deps.cancel.memory:
                 deps.cancel.memory[asked], usage = deps.engine.table_query(question, table, file_name(passage))
             query = deps.cancel.memory[asked]
-            agrees = any(same(query, each.reading.query) for each in read if query and each.table is table)
+            agrees = any(query.meaning == each.reading.query.meaning for each in read if query and each.table is table)
             doubt = "" if agrees else NOT_AGREED
             computed = (query and _computed([_Read(Reading(query, 0, doubt), table, passage)])) or computed
     new = [document for document in computed if chunk_id(document) not in exclude]
-    if any(not document.metadata["doubt"] for document in new) or (new and read and read[0].reading.certain):
+    if any(not document.metadata["doubt"] for document in new) or (new and read and not read[0].reading.doubt):
         return [*new, *passages], usage
     spans = {chunk_id(passage): (table.start, table.end) for table, passage, _ in rows}
     doubtful = [
@@ -101,7 +101,7 @@ def _read(question: str, held: Iterable[tuple[Table, Document]]) -> Iterator[_Re
 
 
 def _rank(read: _Read) -> tuple[bool, int]:
-    return read.reading.certain, read.reading.read
+    return not read.reading.doubt, read.reading.read
 
 
 def _computed(read: Sequence[_Read]) -> list[Document]:

@@ -14,35 +14,47 @@ from local_rag.text.words import fold, stem, words
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
 
+_IRREGULAR = {
+    form: verb
+    for line in """win won|lose lost|draw drawn|send sent|pay paid|buy bought|sell sold|spend spent|take took taken
+give gave given|write wrote written|get got|hold held|drive drove driven|teach taught|grow grew grown""".split("|")
+    for verb, *forms in [line.split()]
+    for form in forms
+}
+"""Forms of verbs that no stemmer knows."""
+
+
 def stems(text: str) -> set[str]:
     """Return the stems of the words of a text."""
-    return {stem(word) for word in words(text)}
+    return {stem(_IRREGULAR.get(word, word)) for word in words(text)}
 
 
 _SYNONYMS = [
-    stems(line)
-    for line in """price cost costs costing rate fee charge expensive cheap amount
-amount sum total pay paid payment spend spent cost price debit expense expenses money worth invoiced donate donated
-salary wage pay paid earn earns earned income
+    (frozenset(words(line)), stems(line))
+    for line in """price prices cost costs costing rate rates fee fees charge charges expensive cheap amount
+amount amounts sum total pay pays paid payment payments spend spent cost costs price debit worth
+amount amounts sum cost price debit expense expenses money invoiced donate donated donation donations spend spent
+salary salaries wage wages pay pays paid earn earns earned earning earnings income
 rent pay paid pays
-name person people member employee staff
-phone telephone mobile cell
-city town place location where
-office place location where based
-date day when
-author writer wrote written write by
-year published built made released
+name names person people member members employee employees staff
+phone phones telephone mobile cell
+city cities town towns place places location where
+office offices place places location where based
+ground venue room site store location where
+date dates day days when
+author authors writer writers wrote written write by
+year years published publication built made released
 since when joined
-quantity stock count number copies pieces amount many
+quantity stock count number copies pieces many
 mileage km kilometres driven
 address street
 state status
-client customer buyer
-trainer teacher teaches teach instructor coach
-vehicle car
-time duration took take
-score result mark grade got
-country nation from
+client clients customer customers buyer
+trainer trainers teacher teachers teaches teach taught instructor coach
+vehicle vehicles car cars
+time times duration took take
+score scores result results mark marks grade grades got
+country countries nation from
 hour hours long
 length long
 weight weigh weighs heavy
@@ -52,12 +64,12 @@ width wide
 distance far
 age old""".splitlines()
 ]
-"""Groups of words of headers, and of the words by which people ask for them."""
+"""Groups of words of headers, and of the words by which people ask for them, each with its inflections."""
 
 
-def synonyms(asked: set[str]) -> set[str]:
-    """Return the stems of the names that a column may have which these words ask for."""
-    return set[str]().union(*(group for group in _SYNONYMS if group & asked))
+def synonyms(text: str) -> set[str]:
+    """Return the stems of the names that a column may have which the words of a text ask for."""
+    return set[str]().union(*(group for asking, group in _SYNONYMS if not asking.isdisjoint(words(text))))
 
 
 def is_unit(text: str) -> bool:
@@ -70,14 +82,13 @@ PERSON = stems(
     " contact owner patient winner candidate user guest driver participant"
 )
 COUNTS = stems("quantity count number")
-QUANTITY = stems("quantity stock count number copies pieces")
 FLUFF = stems(
     "give list name please tell find show table sheet row rows file entry entries record records register column value"
     " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
     " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
     " many much long often teach teaches attend teams see see know called use used receive received contain"
     " contains hold holds item items put need needs bring brought was been"
-    " listed everyone everybody people player players"
+    " still ever listed everyone everybody people player players"
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
@@ -91,10 +102,17 @@ EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
 """Words that turn a condition round, which the rules do not read."""
-NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
-"""A word before the name of what the rows are: which books, the oldest book."""
+_BEFORE_ROWS = r"which|list|welche[rs]?|\w+est|[\d.,]+"
+NAMES_ROWS = re.compile(rf"(?:{_BEFORE_ROWS}) ")
+"""A word before the name of what the rows are, or what is counted: which books, the oldest book, over 8 books."""
+NAMES_MEASURED = re.compile(rf"(?:{_BEFORE_ROWS}|many(?= \w+ (?:did|does|do|ha[sd]|have|is|are|was|were)\b)) ")
+"""The same where a column of numbers is named: how many games did they lose."""
+WHICH = frozenset("which what welche welcher welches welchem".split())
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
+ASKS_WHO = re.compile(r"\W*(?:who|whom|whose|wer)\b")
+ASKS_WHERE = re.compile(r"\W*(?:where|wo)\b")
+ASKS_WHEN = re.compile(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
 )
@@ -146,10 +164,10 @@ _DATE = (
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
+BETWEEN = re.compile(rf"\bbetween ({_VALUE}) and ({_VALUE})", re.IGNORECASE)
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
 COMPARED_VALUE = re.compile(
-    rf"\bbetween (?P<low>{_VALUE}) and (?P<high>{_VALUE})"
-    rf"|(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
+    rf"(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
     re.IGNORECASE,
 )
 """A number or a date with what it is compared by."""

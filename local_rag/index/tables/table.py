@@ -169,8 +169,8 @@ class Table:
         return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 
     def repeats(self, place: int) -> bool:
-        """Return whether rows have the same text in a column, more than a few."""
-        return self.columns[place].kind == "text" and self.columns[place].different < FULL * self.rows
+        """Return whether more than a few rows have the same cell in a column."""
+        return self.columns[place].different < FULL * self.rows
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def ask(index, question, graph="plain"):
         ("Which boats of Ada Quill are there since 2020?", "not before 2020: Boat is Guillemot", "row 4"),
         ("Which boats have a length between 7 and 10 m?", "- Kittiwake [1]\n- Petrel [1]", "rows 1-2"),
         ("How many boats does Ada Quill have?", "2 of 4 rows where Owner is Ada Quill", "rows 1, 4"),
-        ("How many boats are in the register?", "harbour): 4 of 4 rows", "rows 1-4"),
+        ("How many boats are in the register?", "harbour), 4 of 4 rows", "rows 1-4"),
         ("What is the total length of the boats in berth A?", "the sum of Length (m) is 19.75", "rows 1, 3"),
         ("Which boat is the longest?", "is 12.25: Fulmar", "row 3"),
         ("Which boat has the greatest length?", "the highest Length (m) is 12.25: Fulmar", "row 3"),
