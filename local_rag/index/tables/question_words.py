@@ -83,7 +83,7 @@ PERSON = stems(
 )
 COUNTS = stems("quantity count number")
 FLUFF = stems(
-    "give list name please tell find show table sheet row rows file entry entries record records register column value"
+    "a give list name please tell find show table sheet row rows file entry entries record records register column value"
     " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
     " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
     " many much long often teach teaches attend teams see see know called use used receive received contain"
@@ -94,7 +94,7 @@ FLUFF = stems(
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
-ASKING = frozenset("where when by".split())
+ASKING = frozenset("where when since by".split())
 RELATIONS = frozenset("than before after until between over above under below".split())
 """Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")

@@ -66,7 +66,10 @@ class Reading(NamedTuple):
 
 @dataclass
 class _Word:
-    """A word of a question; `names` are the columns whose names have it, `also` those that it is a synonym of."""
+    """A word of a question; `names` are the columns whose names have it, `also` those that it is a synonym of.
+
+    People ask with `is_fluff`, which says nothing of a cell; `used` is 1 for what was read, and 2 for a cell.
+    """
 
     text: str
     start: int
@@ -76,17 +79,8 @@ class _Word:
     also: set[int]
     is_title: bool
     is_function: bool
+    is_fluff: bool
     used: int = 0
-
-    @property
-    def is_fluff(self) -> bool:
-        """Return whether people ask with the word, and it says nothing of a cell."""
-        return self.is_function or stems(self.text) <= FLUFF
-
-    @property
-    def is_read(self) -> bool:
-        known = self.also or self.is_title or self.is_fluff
-        return bool(self.used or self.names or (known and self.plain not in RELATIONS))
 
 
 Find = Callable[["_Reader", Sequence[_Word]], list[Condition]]
@@ -104,34 +98,38 @@ class _Reader:
     """One question and one table; each step marks the words that it has read as `used`."""
 
     def __init__(self, question: str, table: Table, about: str) -> None:
-        self.question, self.table, self.columns = question, table, table.columns
-        self.plain = "".join(fold(letter)[:1] or letter for letter in question)
+        self.question, self.plain, self.table, self.columns = question, question.lower(), table, table.columns
         self.where, self.doubts = list[list[Condition]](), list[str]()
         counted = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""
         self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
-        titles, self.words = stems(about), list[_Word]()
-        for match in WORD.finditer(question):
-            text, own = match.group(), stems(match.group())
-            is_name = text.isupper() and (len(text) > 1 or (match.start() > 0 and text != "I"))  # IT, and no "it"
-            is_function = fold(text).removesuffix("'s") in STOP_WORDS
-            # "what" does not name the column "what to do"
-            names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
-            also = {place for place, name in enumerate(self.names) if name & synonyms(text)} - names
-            plain = fold(text).removesuffix("'s")
-            self.words.append(
-                _Word(text, *match.span(), plain, names, also, own <= titles, is_function and not is_name)
-            )
+        self.words = [self._word(match, stems(about)) for match in WORD.finditer(question)]
+
+    def _word(self, match: re.Match[str], titles: set[str]) -> _Word:
+        text, own = match.group(), stems(match.group())
+        plain = fold(text).removesuffix("'s")
+        is_function = plain in STOP_WORDS and (not text.isupper() or text == "I")  # "it" is one, and "IT" is none
+        # "what" does not name the column "what to do"
+        names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
+        asked = set[str]() if is_function and plain not in ASKING else synonyms(text)
+        also = {place for place, name in enumerate(self.names) if name & asked} - names
+        is_fluff = is_function or own <= FLUFF
+        return _Word(text, *match.span(), plain, names, also, own <= titles, is_function, is_fluff)
 
     def readings(self) -> Iterator[Reading]:
         self._values(_Reader._exact, range(LONGEST_VALUE, 1, -1))
         self._compared()
         self._values(_Reader._exact, [1])
         figure, hint = self._figure()
-        for find in (_Reader._partly, _Reader._nearly, _Reader._flag):
-            self._values(find, [1])
+        self._values(_Reader._partly, [1])
+        self._values(_Reader._flag, [1])
         asked = self._asked(figure, hint)
-        unread = [number for number, word in enumerate(self.words) if not word.is_read]
+        known = [word.used or word.names or word.also or word.is_title or word.is_fluff for word in self.words]
+        unread = [
+            place
+            for place, word in enumerate(self.words)
+            if not known[place] or (word.plain in RELATIONS and not (word.used or word.names))
+        ]
         named = any(place in word.names for word in self.words for place in asked[:1])
         if unread and (NAMES_MEASURED if named else NAMES_ROWS).match(self.plain, self.words[unread[0] - 1].start):
             self.doubts.append(f"{self.words[unread.pop(0)].text!r} stands in no row and no header")
@@ -181,32 +179,31 @@ class _Reader:
         others = {place for word in self.words if word not in span for place in word.names}
         return [self._condition(place, found[place]) for place in sorted(found.keys() & others or found)]
 
-    def _is_telling(self, word: _Word) -> bool:
-        """Return whether a word may be one of a cell: people do not ask with it, and it is not what is counted."""
-        return not (word.names or word.also or word.is_fluff) and stems(word.text) != stems(self.counted)
-
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
-        """Return the conditions of texts that have this word, as a person by one name."""
-        own, found = stems(span[0].text), dict[int, list[str]]()
-        for place, text in self.table.holding(key_of(span[0].plain)) if self._is_telling(span[0]) else ():
-            if own <= stems(text):
+        """Return the conditions of texts that have this word, as a person by one name, or one written nearly so; that
+        is a doubt. What people ask with or count is no word of a text.
+        """
+        word = span[0]
+        if word.names or word.also or word.is_fluff or stems(word.text) == stems(self.counted):
+            return []
+        if not (found := self._holding(word.plain)) and len(word.plain) >= LIKE_LETTERS and word.text.isalpha():
+            places = self.table.places("text", most=LIKE_AMONG)
+            parts = {part for place in places for text in self.table.texts(place, LIKE_AMONG) for part in words(text)}
+            for near in nearest(word.plain, sorted(parts), edits_of(word.plain))[:1]:
+                self.doubts.append(f"{word.text!r} was read as {near!r}")
+                found = self._holding(near)
+        return found
+
+    def _holding(self, word: str) -> list[Condition]:
+        """Return the conditions of texts that have a word: of each column that has such."""
+        found = dict[int, list[str]]()
+        for place, text in self.table.holding(key_of(word)):
+            if stems(word) <= stems(text):
                 found.setdefault(place, []).append(text)
         return [
-            self._condition(place, span[0].plain, "holds") if texts[1:] else self._condition(place, texts[0])
+            self._condition(place, word, "holds") if texts[1:] else self._condition(place, texts[0])
             for place, texts in found.items()
         ]
-
-    def _nearly(self, span: Sequence[_Word]) -> list[Condition]:
-        """Return the condition of a text that has a word which is written nearly so; the reading is a doubt."""
-        word = span[0]
-        if self._is_telling(word) and len(word.plain) >= LIKE_LETTERS and word.text.isalpha():
-            for place in self.table.places("text", most=LIKE_AMONG):
-                texts = self.table.texts(place, LIKE_AMONG)
-                parts = {part: text for text in texts for part in [key_of(text), *words(text)]}
-                if near := nearest(word.plain, parts, edits_of(word.plain)):
-                    self.doubts.append(f"{word.text!r} was read as {parts[near[0]]!r}")
-                    return [self._condition(place, parts[near[0]])]
-        return []
 
     def _flag(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the condition of a column of yes and no in a question for a list: rooms with a projector."""
@@ -268,13 +265,13 @@ class _Reader:
         fixed = {self.table.position(either[0].column) for either in self.where}
         is_measured = figure in ("sum", "mean") or bool(HOW_MUCH.search(self.plain))
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
-        named = self._mentioned([(word, word.names - fixed) for word in self.words], is_measured)
+        left = [word for word in self.words if not word.used]
+        named = self._mentioned([word.names - fixed for word in left], is_measured)
         self.each = [place for place in named if before.get(place) in EACH]
         named = [place for place in named if place not in self.each]
-        asking = [word for word in self.words if not word.is_function or word.plain in ASKING]
         if not figure and ASKS_WHERE.match(self.plain):
             named = [place for place in named if self.columns[place].kind == "text"]
-        asked = named or self._mentioned([(word, word.also - fixed) for word in asking], is_measured)
+        asked = named or self._mentioned([word.also - fixed for word in left], is_measured)
         others = [place for place in range(len(self.columns)) if place not in fixed]
         numbers = [place for place in others if self.columns[place].kind == "number"]
         measures = [place for place in asked if self.columns[place].kind == "number"]
@@ -302,14 +299,13 @@ class _Reader:
             return [place for place in others if self.columns[place].kind == "date"][:1] or asked
         return asked
 
-    def _mentioned(self, held: Sequence[tuple[_Word, set[int]]], measured: bool) -> list[int]:
+    def _mentioned(self, held: Sequence[set[int]], measured: bool) -> list[int]:
         """Return the columns that words are about: of those of a word the ones that most words are about.
 
         Of several as good ones those of numbers, where such is `measured`.
         """
-        left = [places for word, places in held if places and not word.used]
-        support, chosen = Counter(place for places in left for place in places), list[int]()
-        for places in left:
+        support, chosen = Counter(place for places in held for place in places), list[int]()
+        for places in filter(None, held):
             most = max(support[place] for place in places)
             tied = sorted(place for place in places if support[place] == most)
             if measured:
@@ -341,15 +337,13 @@ class _Reader:
             return TableQuery(where, names, "sum") if names else self._count(where)
         if figure:
             return TableQuery(where, names, figure) if names else None
-        if not where:
+        if not where or (not names and re.match(r"\W*how\b", self.plain)):
             return None
         others = tuple(condition.column for condition in where if condition.column != key)
         if ASKS_YES.match(self.plain) and 0 < len(others) < len(where):
             return TableQuery(tuple(condition for condition in where if condition.column == key), others)
         fixed = {condition.column for condition in where if condition.comparison == "is"}
         if not names:
-            if re.match(r"\W*how\b", self.plain):
-                self.doubts.append("it is not certain which column is meant")
             return TableQuery(where, (key,) if ASKS_LIST.match(self.plain) and key not in fixed else ())
         if len(names) == 1 and self.columns[asked[0]].kind == "text":
             return TableQuery(where, names) if names[0] == key else TableQuery(where, group_by=names[0])
@@ -361,20 +355,20 @@ class _Reader:
 
     def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
         """Return a count of rows, or of different values of a column; None where something else is counted."""
-        counted = stems(self.counted)
+        counted = stems(self.counted) | synonyms(self.counted)
         columns = [
-            place for place in self.table.places("text") if place != self.table.key and self.names[place] & counted
-        ]
-        columns += [
-            place for place in self.table.places("date") if self.names[place] <= counted | synonyms(self.counted)
+            place
+            for place, name in enumerate(self.names)
+            if name & counted and place != self.table.key and self.columns[place].kind != "number"
         ]
         is_row = self.names[self.table.key] & counted or any(
             word.is_title and stems(word.text) & counted for word in self.words
         )
         if not (columns or where or is_row):
             return None
-        if quantities := [column.name for column, name in zip(self.columns, self.names, strict=True) if name & COUNTS]:
-            self.doubts.append(f"rows are counted, and not {quantities[0]}")
+        for column, name in zip(self.columns, self.names, strict=True):
+            if name & COUNTS:
+                self.doubts.append(f"rows are counted, and not {column.name}")
         return TableQuery(where, tuple(self.columns[place].name for place in columns[:1]), "count")
 
 
