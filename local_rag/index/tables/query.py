@@ -23,15 +23,16 @@ SHOWN, MARKED, NAMED = 30, 200, 5
 _SIGNS = {"is": "=", "is not": "<>", "under": "<", "at most": "<=", "over": ">", "at least": ">="}
 _OF_DATES = {"is": "is in", "under": "is before", "over": "is after", "at least": "is not before"}
 _OF_DATES |= {"at most": "is not after", "is not": "is not in"}
-_FIGURES = {"sum": ("sum", "the sum of"), "mean": ("avg", "the mean of"), "count": ("count", "count of rows")}
-_EXTREMES = {"min": ("the lowest", "the earliest"), "max": ("the highest", "the latest")}
+_OF_DATES |= {"min": "the earliest", "max": "the latest"}
+_SUMS = {"sum": "sum", "mean": "avg"}
+_FIGURES = {"sum": "the sum of", "mean": "the mean of", "min": "the lowest", "max": "the highest"}
 _MONTH = re.compile(r"-\d\d")
 
 
 class Condition(NamedTuple):
     """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 for March of any year."""
 
-    column: str
+    column: int
     comparison: Comparison
     value: str
 
@@ -46,10 +47,10 @@ class TableQuery:
     """
 
     where: tuple[Condition, ...] = ()
-    select: tuple[str, ...] = ()
+    select: tuple[int, ...] = ()
     aggregate: Aggregate = ""
-    group_by: str = ""
-    order: str = ""
+    group_by: int | None = None
+    order: int | None = None
     descending: bool = False
     limit: int = 0
 
@@ -82,14 +83,14 @@ def check(query: TableQuery, question: str, table: Table) -> None:
     """
     if query.aggregate == "count" and re.match(r"\W*(?:who|which|wer|welche)\b", question, re.IGNORECASE):
         raise ValueError('the question asks who or which, not how many: leave "aggregate" empty')
-    for column, _, value in query.where:
-        place = table.position(column)
-        if table.columns[place].kind != "text" or {*words(value)} <= {*words(question)}:
+    for place, _, value in query.where:
+        column = table.columns[place]
+        if column.kind != "text" or {*words(value)} <= {*words(question)}:
             continue
-        if column in query.select:
-            raise ValueError(f"{column} is what the question asks for: leave it out of the conditions")
+        if place in query.select:
+            raise ValueError(f"{column.name} is what the question asks for: leave it out of the conditions")
         if place not in dict(table.named([key_of(value)])):
-            raise ValueError(f"{value!r} stands neither in the question nor in {column}")
+            raise ValueError(f"{value!r} stands neither in the question nor in {column.name}")
     if not run(table, query, "").matched:
         raise ValueError("no row meets these conditions")
 
@@ -102,11 +103,13 @@ class _Run:
         clauses = [_clause(table, condition) for condition in query.where]
         self.where = " AND ".join(["NOT total", *(sql for sql, _ in clauses)])
         self.values = [value for _, values in clauses for value in values]
-        self.chosen = [table.position(name) for name in query.select]
-        if query.aggregate not in ("", "count") and not self.chosen:
+        of, is_grouped = query.select[:1], query.group_by is not None
+        if query.aggregate in _FIGURES and not of:
             raise ValueError(f"{query.aggregate} needs a column to select")
-        if query.aggregate in ("sum", "mean") and table.columns[self.chosen[0]].kind != "number":
-            raise ValueError(f"{query.select[0]} holds no numbers, of which there is a {query.aggregate}")
+        if (query.aggregate in _SUMS or (query.aggregate and is_grouped)) and any(
+            table.columns[place].kind != "number" for place in of
+        ):
+            raise ValueError(f"{table.columns[of[0]].name} holds no numbers, of which there is a {query.aggregate}")
         self.matched = self._get("count(*)")[0][0]
         conditions = joined([_said(table, condition) for condition in query.where], "and")
         self.among = f" where {conditions}" if conditions else ""
@@ -123,67 +126,62 @@ class _Run:
         return self.table.execute(sql, [*self.values, *values])
 
     def result(self) -> Result:
-        figure, place = self.query.aggregate, self.chosen[0] if self.chosen else 0
-        of_extreme = f"AND v{place} = ?" if figure in _EXTREMES else ""
-        extreme = self._get(f"{figure}(v{place})")[0] if of_extreme else ()
-        if self.query.group_by:
-            text = self._groups(self.table.position(self.query.group_by), place)
-        elif not figure or (self.matched == 1 and self.chosen):
+        query, figure, place = self.query, self.query.aggregate, next(iter(self.query.select), self.table.key)
+        called, more, values = f"{_FIGURES.get(figure, '')} {self._name(place)}", "", list[object]()
+        if query.group_by is not None:
+            text = self._groups(query.group_by, called, place)
+        elif not figure or (self.matched == 1 and query.select):
             text = self._rows()
-        elif of_extreme:
-            of = self.chosen[1] if self.chosen[1:] else self.table.key
-            found = self._get(f"s{place}, coalesce(nullif(s{of}, ''), s0)", of_extreme, *extreme)
-            named = joined([*dict.fromkeys(name for _, name in found)][:NAMED], "and")
-            called = _EXTREMES[figure][self.table.columns[place].kind == "date"]
-            text = f"{self.of_rows}: {called} {self._name(place)} is {found[0][0] if found else 'unknown'}"
-            text += f": {named}" if place != of else ""
         elif figure == "count":
             different = self._get(f"count(DISTINCT NULLIF(s{place}, ''))")[0][0]
             of_column = f": {plural(different, 'different value')} of {self._name(place)}"
-            text = self.of_rows + (of_column if self.chosen else "")
+            text = self.of_rows + (of_column if query.select else "")
+        elif figure in _SUMS:
+            text = f"{self.of_rows}: {called} is {self._shown(place, self._get(f'{_SUMS[figure]}(v{place})')[0][0])}"
         else:
-            number = self._shown(place, self._get(f"{_FIGURES[figure][0]}(v{place})")[0][0])
-            text = f"{self.of_rows}: {_FIGURES[figure][1]} {self._name(place)} is {number}"
-        measured = (
-            {place} if figure not in ("", "count") else {*map(self.table.position, filter(None, [self.query.order]))}
-        )
-        compared = {self.table.position(each.column) for each in self.query.where} - {*self.table.places("text")}
-        rows = self._get('row, start, "end"', f"{of_extreme} LIMIT {MARKED}", *extreme)
-        return Result(text, rows, self.matched, [*self._problems(measured), *self._unread(compared - measured)])
+            more, values = f"AND v{place} = ?", self._get(f"{figure}(v{place})")[0]
+            of = next(iter(query.select[1:]), self.table.key)
+            found = self._get(f"s{place}, coalesce(nullif(s{of}, ''), s0)", more, *values)
+            if self.table.columns[place].kind == "date":
+                called = f"{_OF_DATES[figure]} {self._name(place)}"
+            text = f"{self.of_rows}: {called} is {found[0][0] if found else 'unknown'}"
+            named = joined([*dict.fromkeys(name for _, name in found)][:NAMED], "and")
+            text += f": {named}" if place != of else ""
+        measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
+        compared = {each.column for each in query.where} - {*self.table.places("text")} - measured
+        rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
+        return Result(text, rows, self.matched, [*self._problems(measured), *self._unread(compared)])
 
-    def _groups(self, group: int, place: int) -> str:
+    def _groups(self, group: int, called: str, place: int) -> str:
         """Return a figure for each value of a column, or these values."""
         figure = self.query.aggregate
-        value = f"{_FIGURES[figure][0]}(v{place})" if figure in ("sum", "mean") else "count(*)"
+        value = f"{_SUMS.get(figure, figure)}(v{place})" if figure in _FIGURES else "count(*)"
         found = self._get(f"s{group}, {value}", f"AND s{group} <> '' GROUP BY s{group} ORDER BY min(row)")
         if not figure and len(found) < 2:
             return f"{self.of_rows}: {self._name(group)} is {found[0][0] if found else 'empty'}"
         lines = [name + (f": {self._shown(place, number)}" if figure else "") for name, number in found]
-        of = (
-            f"{_FIGURES[figure][1]}{f' {self._name(place)}' if figure != 'count' else ''} by" if figure else "values of"
-        )
+        of = f"{'count of rows' if figure == 'count' else called} by" if figure else "values of"
         return _list(f"{self.of_rows}, {of} {self._name(group)}", lines, len(found))
 
     def _rows(self) -> str:
         """Return the cells of the rows; of one row in a sentence."""
-        query, every = self.query, [*range(len(self.table.columns))]
-        by, order = "row", ""
-        if query.order:
-            by = f"v{self.table.position(query.order)} {'DESC' if query.descending else ''} NULLS LAST, row"
-            order = f", the {'highest' if query.descending else 'lowest'} {query.order} first"
-        limit = f"ORDER BY {by} LIMIT {min(query.limit or SHOWN, SHOWN)}"
-        for places in (self.chosen or every, every):  # rows that look alike are told apart by their other cells
-            found = self._get(", ".join(f"s{place}" for place in places), limit)
+        query, every, by, order = self.query, range(len(self.table.columns)), "row", ""
+        if query.order is not None:
+            by = f"v{query.order} {'DESC' if query.descending else ''} NULLS LAST, row"
+            order = f", the {'highest' if query.descending else 'lowest'} {self._name(query.order)} first"
+        for places in (query.select or every, every):  # rows that look alike are told apart by their other cells
+            cells = ", ".join(f"s{place}" for place in places)
+            found = self._get(cells, f"ORDER BY {by} LIMIT {min(query.limit or SHOWN, SHOWN)}")
             if len({*found}) == len(found):
                 break
         if self.matched == 1:
-            fixed = {self.table.position(each.column) for each in query.where if each.comparison == "is"}
-            cells = [
+            fixed = {each.column for each in query.where if each.comparison == "is"}
+            said = [
                 f"{self._name(place)} is {cell or 'empty'}"
                 for place, cell in zip(places, found[0], strict=True)
                 if place not in fixed or {*places} <= fixed
             ]
-            return f"{self.of_rows}: {'; '.join(cells)}"
+            return f"{self.of_rows}: {'; '.join(said)}"
         heads = ["", *(f"{self._name(place)}: " for place in places[1:])]
         lines = [" | ".join(head + cell for head, cell in zip(heads, row, strict=True) if cell) for row in found]
         return _list(f"{self.label}, rows{self.among}{order}", lines, self.matched)
@@ -219,8 +217,8 @@ class _Run:
             ((low, high, units),) = self._get(
                 f"min(v{place}), max(v{place}), group_concat(DISTINCT NULLIF(u{place}, ''))"
             )
-            is_money = self.table.columns[place].unit in CURRENCIES and not self.query.group_by and low is not None
-            if is_money and low < 0 and (high > 0 or self.query.aggregate in _EXTREMES):
+            is_money = self.table.columns[place].unit in CURRENCIES and self.query.group_by is None and low is not None
+            if is_money and low < 0 and (high > 0 or self.query.aggregate not in _SUMS):
                 found.append(f"{self._name(place)} holds amounts below 0")
             several = sorted((units or "").split(",")) if "," in (units or "") else self._currencies()
             found += [f"{self._name(place)} has several units: {joined(several, 'and')}"] if len(several) > 1 else []
@@ -243,16 +241,16 @@ def _list(said: str, lines: Sequence[str], whole: int) -> str:
 
 def _said(table: Table, condition: Condition) -> str:
     """Return a condition in words."""
-    column, comparison, value = condition
-    if table.columns[table.position(column)].kind == "date":
+    column, comparison, value = table.columns[condition.column], condition.comparison, condition.value
+    if column.kind == "date":
         month = value.replace("-", "month ", value.startswith("-"))
-        return f"{column} {_OF_DATES.get(comparison, comparison)} {month}"
-    return f"{column} {'' if comparison in ('is', 'is not', 'holds') else 'is '}{comparison} {value}"
+        return f"{column.name} {_OF_DATES.get(comparison, comparison)} {month}"
+    return f"{column.name} {'' if comparison in ('is', 'is not', 'holds') else 'is '}{comparison} {value}"
 
 
 def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     """Return a condition as SQL with its values. Raises ValueError where the value does not fit the column."""
-    place, comparison, value = table.position(condition.column), condition.comparison, condition.value.strip()
+    place, comparison, value = condition.column, condition.comparison, condition.value.strip()
     column = table.columns[place]
     if column.kind == "text" and comparison in ("is", "is not", "holds") and value:
         same = "instr(key, ?)" if comparison == "holds" else "key = ?"

@@ -9,7 +9,7 @@ from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
 from local_rag.text.lexicon import UNITS
-from local_rag.text.words import fold, stem, words
+from local_rag.text.words import stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
@@ -72,20 +72,15 @@ def synonyms(text: str) -> set[str]:
     return set[str]().union(*(group for asking, group in _SYNONYMS if not asking.isdisjoint(words(text))))
 
 
-def is_unit(text: str) -> bool:
-    """Return whether a text is a unit, and no word behind a number."""
-    return bool(text) and (not text.isalpha() or fold(text) in UNITS)
-
-
 PERSON = stems(
     "name person member employee runner student author tenant donor trainer customer client player staff teacher"
     " contact owner patient winner candidate user guest driver participant"
 )
 COUNTS = stems("quantity count number")
 FLUFF = stems(
-    "a give list name please tell find show table sheet row rows file entry entries record records register column value"
-    " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
-    " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
+    "a give list name please tell find show table sheet row rows file entry entries record records register column"
+    " value work works do play plays get gets got make made have belong live lives run runs go goes went come cost"
+    " costs pay pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
     " many much long often teach teaches attend teams see see know called use used receive received contain"
     " contains hold holds item items put need needs bring brought was been"
     " still ever listed everyone everybody people player players"
@@ -103,14 +98,14 @@ HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
 """Words that turn a condition round, which the rules do not read."""
 _BEFORE_ROWS = r"which|list|welche[rs]?|\w+est|[\d.,]+"
-NAMES_ROWS = re.compile(rf"(?:{_BEFORE_ROWS}) ")
+NAMES_ROWS = re.compile(rf"\b(?:{_BEFORE_ROWS}) $")
 """A word before the name of what the rows are, or what is counted: which books, the oldest book, over 8 books."""
-NAMES_MEASURED = re.compile(rf"(?:{_BEFORE_ROWS}|many(?= \w+ (?:did|does|do|ha[sd]|have|is|are|was|were)\b)) ")
+NAMES_MEASURED = re.compile(rf"\b(?:{_BEFORE_ROWS}|many) $")
 """The same where a column of numbers is named: how many games did they lose."""
 WHICH = frozenset("which what welche welcher welches welchem".split())
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
-ASKS_WHO = re.compile(r"\W*(?:who|whom|whose|wer)\b")
+ASKS_WHO = re.compile(r"^\W*(?:who|whom|whose|wer)\b")
 ASKS_WHERE = re.compile(r"\W*(?:where|wo)\b")
 ASKS_WHEN = re.compile(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b")
 ASKS_TEXT = re.compile(
@@ -157,7 +152,8 @@ _SIGNS: dict[Comparison, str] = {
 COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in phrases.split("|")}
 
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
-_AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
+_UNITS = "|".join(sorted(filter(str.isalpha, UNITS), key=len, reverse=True))
+_AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:(?:{_UNITS})(?:[²³]|\b)|[€$£¥%]|°c?))?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _DATE = (
     rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{MONTH})\b\.?(?: {_DAY},?(?!\d))?"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from local_rag.index.tables.query import Aggregate, Comparison, Condition, TableQuery
+from local_rag.index.tables.query import Aggregate, Condition, TableQuery
 from local_rag.index.tables.question_words import (
     ASKING,
     ASKS_LIST,
@@ -38,7 +38,6 @@ from local_rag.index.tables.question_words import (
     WORD,
     YES,
     date_in,
-    is_unit,
     stems,
     synonyms,
 )
@@ -68,7 +67,8 @@ class Reading(NamedTuple):
 class _Word:
     """A word of a question; `names` are the columns whose names have it, `also` those that it is a synonym of.
 
-    People ask with `is_fluff`, which says nothing of a cell; `used` is 1 for what was read, and 2 for a cell.
+    People ask with `is_fluff`, which says nothing of a cell; `is_known` needs no cell and no name of a column; `used`
+    is 1 for what was read, and 2 for a cell.
     """
 
     text: str
@@ -80,6 +80,7 @@ class _Word:
     is_title: bool
     is_function: bool
     is_fluff: bool
+    is_known: bool
     used: int = 0
 
 
@@ -98,7 +99,8 @@ class _Reader:
     """One question and one table; each step marks the words that it has read as `used`."""
 
     def __init__(self, question: str, table: Table, about: str) -> None:
-        self.question, self.plain, self.table, self.columns = question, question.lower(), table, table.columns
+        self.question, self.plain, self.table = question, question.lower(), table
+        self.dates, self.numbers = table.places("date"), table.places("number")
         self.where, self.doubts = list[list[Condition]](), list[str]()
         counted = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""
@@ -113,8 +115,9 @@ class _Reader:
         names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
         asked = set[str]() if is_function and plain not in ASKING else synonyms(text)
         also = {place for place, name in enumerate(self.names) if name & asked} - names
-        is_fluff = is_function or own <= FLUFF
-        return _Word(text, *match.span(), plain, names, also, own <= titles, is_function, is_fluff)
+        is_title, is_fluff = own <= titles, is_function or own <= FLUFF
+        is_known = (bool(also) or is_title or is_fluff) and plain not in RELATIONS
+        return _Word(text, *match.span(), plain, names, also, is_title, is_function, is_fluff, is_known)
 
     def readings(self) -> Iterator[Reading]:
         self._values(_Reader._exact, range(LONGEST_VALUE, 1, -1))
@@ -123,27 +126,23 @@ class _Reader:
         figure, hint = self._figure()
         self._values(_Reader._partly, [1])
         self._values(_Reader._flag, [1])
+        if self.where and not figure and HOW_MUCH.search(self.plain):
+            figure = "sum"
         asked = self._asked(figure, hint)
-        known = [word.used or word.names or word.also or word.is_title or word.is_fluff for word in self.words]
-        unread = [
-            place
-            for place, word in enumerate(self.words)
-            if not known[place] or (word.plain in RELATIONS and not (word.used or word.names))
-        ]
-        named = any(place in word.names for word in self.words for place in asked[:1])
-        if unread and (NAMES_MEASURED if named else NAMES_ROWS).match(self.plain, self.words[unread[0] - 1].start):
-            self.doubts.append(f"{self.words[unread.pop(0)].text!r} stands in no row and no header")
+        unread = [word for word in self.words if not (word.used or word.names or word.is_known)]
+        named = len(asked) == 1 and any(asked[0] in word.names for word in self.words)
+        for word in unread[:1]:
+            if (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start):
+                self.doubts.append(f"{word.text!r} stands in no row and no header")
+                unread.remove(word)
         if unread or DENIES.search(self.plain):
             return
-        read = sum(
+        read = [
             2 * word.used + 2 * bool(word.names) + (word.is_title and not word.text.isdigit()) for word in self.words
-        )
+        ]
         for where in product(*self.where):
             if query := self._query(tuple(dict.fromkeys(where)), figure, asked):
-                yield Reading(query, read, "; ".join(dict.fromkeys(self.doubts)))
-
-    def _condition(self, place: int, value: str, comparison: Comparison = "is") -> Condition:
-        return Condition(self.columns[place].name, comparison, value)
+                yield Reading(query, sum(read), "; ".join(dict.fromkeys(self.doubts)))
 
     def _between(self, start: int, end: int) -> list[_Word]:
         return [word for word in self.words if word.start < end and word.end > start]
@@ -163,21 +162,21 @@ class _Reader:
                         word.used = 2 if find is _Reader._exact else 1
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
-        """Return the conditions of a cell with this text; a word with a function counts only beside the name of its
-        column, as in band A.
+        """Return the conditions of a cell with this text; a number, and a word with a function, count only beside the
+        name of their column, as in band A.
         """
         first, is_one = span[0], len(span) == 1
         at = self.words.index(first)
         beside = self.words[at - 1].names if at else set[int]()
         if is_one and NUMBER.fullmatch(first.text):
-            return [self._condition(place, first.text) for place in beside & {*self.table.places("number")}][:1]
+            return [Condition(place, "is", first.text) for place in beside.intersection(self.numbers)][:1]
         if is_one and first.names:
             return []
         found = dict(reversed(self.table.named(_keys(span))))
         if is_one and (first.is_function or not first.text[1:]):
             found = {place: text for place, text in found.items() if place in beside}
         others = {place for word in self.words if word not in span for place in word.names}
-        return [self._condition(place, found[place]) for place in sorted(found.keys() & others or found)]
+        return [Condition(place, "is", found[place]) for place in sorted(found.keys() & others or found)]
 
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the conditions of texts that have this word, as a person by one name, or one written nearly so; that
@@ -201,45 +200,41 @@ class _Reader:
             if stems(word) <= stems(text):
                 found.setdefault(place, []).append(text)
         return [
-            self._condition(place, word, "holds") if texts[1:] else self._condition(place, texts[0])
+            Condition(place, "holds", word) if texts[1:] else Condition(place, "is", texts[0])
             for place, texts in found.items()
         ]
 
     def _flag(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the condition of a column of yes and no in a question for a list: rooms with a projector."""
-        for place in span[0].names if ASKS_LIST.match(self.plain[: span[0].start]) else ():
-            texts = self.table.texts(place, 5)
-            if texts and {*map(fold, texts)} <= YES | NO:
-                return [self._condition(place, text) for text in texts if fold(text) in YES][:1]
+        for place in span[0].names if ASKS_LIST.match(self.plain) else ():
+            texts = {fold(text): text for text in self.table.texts(place, 5)}
+            for yes in texts.keys() & YES if texts.keys() <= YES | NO else ():
+                return [Condition(place, "is", texts[yes])]
         return []
 
     def _compared(self) -> None:
         """Add the conditions of numbers and dates that are compared: over 100 €, in March."""
         for match in COMPARED_VALUE.finditer(self.question):
-            said, value, end = fold(match["sign"] or ""), match["value"], match.end()
-            sign, date, digits = COMPARISONS.get(said, "is"), date_in(value), NUMBER.match(value)
-            dates = self.table.places("date") if date and (said or digits) and (sign == "is" or date[0] != "-") else []
-            unit = ""
-            if dates:
-                value = str(date)
-            elif digits and TAKES_NUMBER.match(said):
-                number = number_of(value)
-                unit = number[1] if number and is_unit(number[1]) else ""
-                end = end if unit else match.end() - len(value) + digits.end()
-                value = f"{digits[0]} {unit}".strip()
+            said, value = fold(match["sign"] or ""), match["value"]
+            sign, date, number = COMPARISONS.get(said, "is"), date_in(value), NUMBER.match(value)
+            if self.dates and date and (said or number) and (sign == "is" or date[0] != "-"):
+                place = self._measured(date, self.dates)
+                value = date
+            elif number and TAKES_NUMBER.match(said):
+                place = self._measured(value, self.numbers)
             else:
                 continue
-            own = self._between(match.start(), end)
-            place = self._measured(unit, dates or self.table.places("number"))
+            own = self._between(*match.span())
             if place is not None and not any(word.used for word in own):
-                self.where.append([self._condition(place, value, sign)])
+                self.where.append([Condition(place, sign, value)])
                 for word in self.words:
                     word.used = word.used or int(word in own or place in word.names)
 
-    def _measured(self, unit: str, places: Sequence[int]) -> int | None:
+    def _measured(self, value: str, places: Sequence[int]) -> int | None:
         """Return the column that a comparison is about, by its unit and the words of the question."""
+        unit = (number_of(value) or (0, ""))[1]
         scores = {
-            place: 4 * bool(unit and unit in (self.columns[place].unit, *self.columns[place].units))
+            place: 4 * bool(unit and unit in (self.table.columns[place].unit, *self.table.columns[place].units))
             + sum(4 * (place in word.names) + (place in word.also) for word in self.words)
             for place in places
         }
@@ -261,26 +256,21 @@ class _Reader:
         return found
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
-        """Return the columns that are asked for, and keep those for each of whose values it is asked."""
-        fixed = {self.table.position(either[0].column) for either in self.where}
-        is_measured = figure in ("sum", "mean") or bool(HOW_MUCH.search(self.plain))
+        """Return the columns that are asked for, and keep the one for each of whose values it is asked."""
+        fixed = {either[0].column for either in self.where}
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
+        is_measured = figure in ("sum", "mean")
+        asks_where = not figure and ASKS_WHERE.match(self.plain)
         left = [word for word in self.words if not word.used]
         named = self._mentioned([word.names - fixed for word in left], is_measured)
-        self.each = [place for place in named if before.get(place) in EACH]
-        named = [place for place in named if place not in self.each]
-        if not figure and ASKS_WHERE.match(self.plain):
-            named = [place for place in named if self.columns[place].kind == "text"]
+        self.each = next((place for place in named if before.get(place) in EACH), None)
+        named = [place for place in named if place != self.each and not (asks_where and place in self.numbers)]
         asked = named or self._mentioned([word.also - fixed for word in left], is_measured)
-        others = [place for place in range(len(self.columns)) if place not in fixed]
-        numbers = [place for place in others if self.columns[place].kind == "number"]
-        measures = [place for place in asked if self.columns[place].kind == "number"]
+        measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
-            hinted = self.table.places("date") if hint == "date" else self._like(hint)
+            hinted = self.dates if hint == "date" else self._like(hint)
             hinted = hinted if len(hinted) == 1 else []
-            numeric = [
-                place for place in asked if self.columns[place].kind != "text" and before.get(place) not in WHICH
-            ]
+            numeric = [p for p in asked if p in (*self.numbers, *self.dates) and before.get(p) not in WHICH]
             if len(numeric) > 1:
                 self.doubts.append("several columns may be meant")
             measured = (hinted if hint == "date" else numeric or hinted)[:1]
@@ -289,14 +279,15 @@ class _Reader:
                 self.doubts.append("single rows are compared, and not their totals")
             return measured and measured + of
         if figure == "count":
-            is_one = self.table.key in fixed and not measures
-            return measures if measures and named else self._like("copies") if is_one else []
+            quantities = self._like("copies") if self.table.key in fixed and not measures else []
+            return measures if measures and named else quantities
         if is_measured:
+            numbers = [place for place in self.numbers if place not in fixed]
             return measures or (numbers if len(numbers) == 1 else self._like("amount"))
-        if not named and ASKS_WHO.match(self.plain):
-            return [place for place in others if self.names[place] & PERSON][:1] or [*{self.table.key} - fixed] or asked
-        if not named and ASKS_WHEN.search(self.plain):
-            return [place for place in others if self.columns[place].kind == "date"][:1] or asked
+        persons = [*(place for place, name in enumerate(self.names) if name & PERSON), self.table.key]
+        for asks, fitting in ((ASKS_WHO, persons), (ASKS_WHEN, self.dates)):
+            if not named and asks.search(self.plain):
+                asked = [place for place in fitting if place not in fixed][:1] or asked
         return asked
 
     def _mentioned(self, held: Sequence[set[int]], measured: bool) -> list[int]:
@@ -306,70 +297,55 @@ class _Reader:
         """
         support, chosen = Counter(place for places in held for place in places), list[int]()
         for places in filter(None, held):
-            most = max(support[place] for place in places)
-            tied = sorted(place for place in places if support[place] == most)
+            tied = sorted(place for place in places if support[place] == max(map(support.__getitem__, places)))
             if measured:
-                tied = [place for place in tied if self.columns[place].kind == "number"] or tied
+                tied = [place for place in tied if place in self.numbers] or tied
             if len(tied) > 1:
-                names = ", ".join(self.columns[place].name for place in tied)
+                names = ", ".join(self.table.columns[place].name for place in tied)
                 self.doubts.append(f"several columns may be meant: {names}")
             chosen += tied
         return [*dict.fromkeys(chosen)]
 
     def _like(self, word: str) -> list[int]:
         """Return the columns of numbers that a word is a synonym of, or their unit."""
-        return [
-            place
-            for place in self.table.places("number")
-            if self.names[place] & synonyms(word) or self.columns[place].unit == (word or None)
-        ]
+        asked, columns = synonyms(word), self.table.columns
+        return [place for place in self.numbers if self.names[place] & asked or columns[place].unit == (word or None)]
 
     # --- what they make
 
     def _query(self, where: tuple[Condition, ...], figure: Aggregate, asked: Sequence[int]) -> TableQuery | None:
         """Return the query of a question that is read to its end; None where it asks for nothing that is computed."""
-        names, key = tuple(self.columns[place].name for place in asked), self.columns[self.table.key].name
-        if self.each:
-            is_asked = names or figure == "count"
-            return TableQuery(where, names[:1], figure or "sum", self.columns[self.each[0]].name) if is_asked else None
-        is_number = bool(asked) and self.columns[asked[0]].kind == "number"
-        if figure == "count" or (not figure and where and is_number and HOW_MUCH.search(self.plain)):
-            return TableQuery(where, names, "sum") if names else self._count(where)
-        if figure:
-            return TableQuery(where, names, figure) if names else None
-        if not where or (not names and re.match(r"\W*how\b", self.plain)):
+        key, each = self.table.key, self.each
+        if figure == "count" and not asked and each is None:
+            return self._count(where)
+        if figure or each is not None:
+            figure = "sum" if not figure or (figure == "count" and asked) else figure
+            return TableQuery(where, tuple(asked), figure, each) if asked or figure == "count" else None
+        if not where or (not asked and re.match(r"\W*how\b", self.plain)):
             return None
         others = tuple(condition.column for condition in where if condition.column != key)
         if ASKS_YES.match(self.plain) and 0 < len(others) < len(where):
             return TableQuery(tuple(condition for condition in where if condition.column == key), others)
         fixed = {condition.column for condition in where if condition.comparison == "is"}
-        if not names:
+        if not asked:
             return TableQuery(where, (key,) if ASKS_LIST.match(self.plain) and key not in fixed else ())
-        if len(names) == 1 and self.columns[asked[0]].kind == "text":
-            return TableQuery(where, names) if names[0] == key else TableQuery(where, group_by=names[0])
-        dates = [
-            self.columns[place].name for place in self.table.places("date")[:1] if self.table.repeats(self.table.key)
-        ]
-        telling = dates if key in fixed else [key]
-        return TableQuery(where, tuple(dict.fromkeys([*(name for name in telling if name not in fixed), *names])))
+        if len(asked) == 1 and asked[0] not in (key, *self.numbers, *self.dates):
+            return TableQuery(where, group_by=asked[0])
+        telling = self.dates[:1] if self.table.repeats(key) else []
+        return TableQuery(where, tuple(dict.fromkeys([*({*telling} if key in fixed else {key}) - fixed, *asked])))
 
     def _count(self, where: tuple[Condition, ...]) -> TableQuery | None:
         """Return a count of rows, or of different values of a column; None where something else is counted."""
-        counted = stems(self.counted) | synonyms(self.counted)
-        columns = [
-            place
-            for place, name in enumerate(self.names)
-            if name & counted and place != self.table.key and self.columns[place].kind != "number"
-        ]
-        is_row = self.names[self.table.key] & counted or any(
-            word.is_title and stems(word.text) & counted for word in self.words
-        )
-        if not (columns or where or is_row):
+        counted, also = stems(self.counted), synonyms(self.counted)
+        named = [place for place in self.table.places("text") if self.names[place] & counted]
+        named += [place for place in self.dates if self.names[place] <= counted | also]
+        is_title = any(word.is_title and stems(word.text) & counted for word in self.words)
+        if not (named or where or is_title):
             return None
-        for column, name in zip(self.columns, self.names, strict=True):
+        for column, name in zip(self.table.columns, self.names, strict=True):
             if name & COUNTS:
                 self.doubts.append(f"rows are counted, and not {column.name}")
-        return TableQuery(where, tuple(self.columns[place].name for place in columns[:1]), "count")
+        return TableQuery(where, tuple(place for place in named if place != self.table.key)[:1], "count")
 
 
 _ENDINGS = (("$", ""), (r"['’]s$", ""), (r"(?<=..)s$", ""), (r"(?<=..)es$", ""), ("ies$", "y"))

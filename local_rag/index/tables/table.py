@@ -127,13 +127,6 @@ class Table:
         except sqlite3.DatabaseError as error:
             raise ValueError(f"the table could not be asked: {error}") from error
 
-    def position(self, name: str) -> int:
-        """Return the number of a column. Raises ValueError."""
-        for place, column in enumerate(self.columns):
-            if column.name == name:
-                return place
-        raise ValueError(f"{name!r} is no column; the columns are {', '.join(each.name for each in self.columns)}")
-
     def places(self, kind: str, most: int = MOST_CELLS) -> list[int]:
         """Return the numbers of the columns of a kind; of texts those with at most so many different ones."""
         return [n for n, column in enumerate(self.columns) if column.kind == kind and column.different <= most]

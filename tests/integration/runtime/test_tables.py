@@ -176,7 +176,7 @@ def test_a_long_list_says_how_much_of_it_is_shown(harbour):
         ("How many litres did Kittiwake take?", "the sum of Litres is 55", "1 cell of Litres is empty"),
         ("What is the average of litres?", "the mean of Litres is 27.5", "1 cell of Litres is text"),
         ("What is the total of all hours?", "the sum of Hours is 25.5", "1 cell of Hours is without a value"),
-        ("What is the length of Kittiwaka?", "Length (m) is 7.5", "'Kittiwaka' was read as 'Kittiwake'"),
+        ("What is the length of Kittiwaka?", "Length (m) is 7.5", "'Kittiwaka' was read as 'kittiwake'"),
         ("Which vessel has the highest of litres?", "the highest Litres is 30: Kittiwake", "single rows are compared"),
         ("What is the fee of berth C?", "Fee Summer is 620 €; Fee Winter is 410 €", "several columns may be meant"),
     ],
