@@ -78,12 +78,12 @@ PERSON = stems(
 )
 COUNTS = stems("quantity count number")
 FLUFF = stems(
-    "a give list name please tell find show table sheet row rows file entry entries record records register column"
-    " value work works do play plays get gets got make made have belong live lives run runs go goes went come cost"
-    " costs pay pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
-    " many much long often teach teaches attend teams see see know called use used receive received contain"
-    " contains hold holds item items put need needs bring brought was been"
-    " still ever listed everyone everybody people player players"
+    """a give list name please tell find show table sheet row rows file entry entries record records register
+    column value work works do play plays get gets got make made have belong live lives run runs go goes went
+    come cost costs pay pays paid spend spent take takes took score scored scores write wrote number exist
+    altogether together whole many much long often teach teaches attend teams see know called use used receive
+    received contain contains hold holds item items put need needs bring brought was been still ever listed
+    everyone everybody people player players"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
