@@ -56,8 +56,9 @@ of a column up to which it is.
 
 
 class Reading(NamedTuple):
-    """A query, how much of the question it `read`, and the reason why it is not certain; "" where it is."""
+    """A query of a table, how much of the question it `read`, and the reason why it is not certain; "" where it is."""
 
+    table: Table
     query: TableQuery
     read: int
     doubt: str = ""
@@ -142,7 +143,7 @@ class _Reader:
         ]
         for where in product(*self.where):
             if query := self._query(tuple(dict.fromkeys(where)), figure, asked):
-                yield Reading(query, sum(read), "; ".join(dict.fromkeys(self.doubts)))
+                yield Reading(self.table, query, sum(read), "; ".join(dict.fromkeys(self.doubts)))
 
     def _between(self, start: int, end: int) -> list[_Word]:
         return [word for word in self.words if word.start < end and word.end > start]

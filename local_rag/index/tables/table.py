@@ -106,7 +106,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """A table of an opened database."""
 
