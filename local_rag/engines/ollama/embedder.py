@@ -70,10 +70,8 @@ class OllamaEmbedder:
             probe(self.server.address)
             info = self.server.show(model)
             digests = [each.digest for each in self.server.installed() if same_model(each.name, model)]
-        except ServerDown as error:
-            raise ServerDown(f"{error}, and the embedder {self.name} needs one", hint=error.hint) from error
-        except ModelMissing as error:
-            raise ModelMissing(f"{error}, which embeds your texts", hint=error.hint) from error
+        except (ServerDown, ModelMissing) as error:
+            raise type(error)(f"{error}, and the embedder {self.name} needs one", hint=error.hint) from error
         check_remote(model, info.remote_host, allowed)
         return info, "".join(digests[:1])
 
