@@ -26,7 +26,7 @@ from local_rag.engines.ollama.server import (
     same_model,
 )
 from local_rag.engines.ollama.transport import over
-from local_rag.index.embed.embedder import once_per_question, unit_rows
+from local_rag.index.embed.embedder import PrefixingEmbedder, unit_rows
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -50,7 +50,7 @@ cut words into parts of four letters and more.
 """
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(PrefixingEmbedder):
     """Embed with a model of Ollama. The constructor asks nothing; the facts about the model are asked for once.
 
     The vectors depend on the digest of the model: after a pull of another version under its name it is another
@@ -58,6 +58,7 @@ class OllamaEmbedder:
     """
 
     def __init__(self, server: OllamaApi, spec: OllamaEmbedderSpec, settings: Ollama) -> None:
+        super().__init__(spec)
         self.server, self.spec, self.name = server, spec, OLLAMA + spec.name
         self._settings, self._loaded = settings, False
 
@@ -106,9 +107,6 @@ class OllamaEmbedder:
     def served_by(self) -> tuple[str, str]:
         return f"Ollama {self.server.version()} at {self.server.address}", ""
 
-    def reads(self, language: str) -> bool:
-        return self.spec.reads(language)
-
     def load(self) -> None:
         """Make the server load the model."""
         self._asked(["a"])
@@ -116,15 +114,6 @@ class OllamaEmbedder:
     def verify(self) -> str:
         _, digest = self._known
         return f"installed, digest {digest[:12]}"
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return the unit vectors of documents: (n, d), float32. Raises Stopped, too."""
-        return self._embed([self.spec.document_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return the unit vectors of queries: (n, d), float32."""
-        prefix = self.spec.query_prefix
-        return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Return the estimated end of each token; see `_TOKEN`."""
