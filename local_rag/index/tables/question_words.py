@@ -83,7 +83,7 @@ FLUFF = stems(
     come cost costs pay pays paid spend spent take takes took score scored scores write wrote number exist
     altogether together whole many much long often teach teaches attend teams see know called use used receive
     received contain contains hold holds item items put need needs bring brought was been still ever listed
-    everyone everybody people player players"""
+    everyone everybody people player players leave leaves"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
@@ -96,7 +96,8 @@ TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|ex
 EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
-"""Words that turn a condition round, which the rules do not read."""
+"""Words that turn a condition round; the rules read only those of `NOT`, directly before a value."""
+NOT = frozenset("not no without except excluding nicht ohne außer".split())
 _BEFORE_ROWS = r"which|list|welche[rs]?|\w+est|[\d.,]+"
 NAMES_ROWS = re.compile(rf"\b(?:{_BEFORE_ROWS}) $")
 """A word before the name of what the rows are, or what is counted: which books, the oldest book, over 8 books."""
@@ -106,6 +107,9 @@ WHICH = frozenset("which what welche welcher welches welchem".split())
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
 ASKS_WHO = re.compile(r"^\W*(?:who|whom|whose|wer)\b")
+AFTER_WHO = re.compile(r"\b(?:who|wer) $")
+"""What stands before a verb: "who repaired" is not about a file with that word in its name."""
+DOES = re.compile(r"\b(?:do|does|did)\b")
 ASKS_WHERE = re.compile(r"\W*(?:where|wo)\b")
 ASKS_WHEN = re.compile(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b")
 ASKS_TEXT = re.compile(

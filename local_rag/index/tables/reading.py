@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from local_rag.index.tables.query import Aggregate, Condition, TableQuery
 from local_rag.index.tables.question_words import (
+    AFTER_WHO,
     ASKING,
     ASKS_LIST,
     ASKS_WHEN,
@@ -23,6 +24,7 @@ from local_rag.index.tables.question_words import (
     COMPARISONS,
     COUNTS,
     DENIES,
+    DOES,
     EACH,
     FIGURES,
     FLUFF,
@@ -30,6 +32,7 @@ from local_rag.index.tables.question_words import (
     NAMES_MEASURED,
     NAMES_ROWS,
     NO,
+    NOT,
     NUMBER,
     PERSON,
     RELATIONS,
@@ -116,7 +119,8 @@ class _Reader:
         names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
         asked = set[str]() if is_function and plain not in ASKING else synonyms(text)
         also = {place for place, name in enumerate(self.names) if name & asked} - names
-        is_title, is_fluff = own <= titles, is_function or own <= FLUFF
+        is_title = own <= titles and not AFTER_WHO.search(self.plain, 0, match.start())
+        is_fluff = is_function or own <= FLUFF
         is_known = (bool(also) or is_title or is_fluff) and plain not in RELATIONS
         return _Word(text, *match.span(), plain, names, also, is_title, is_function, is_fluff, is_known)
 
@@ -133,10 +137,11 @@ class _Reader:
         unread = [word for word in self.words if not (word.used or word.names or word.is_known)]
         named = len(asked) == 1 and any(asked[0] in word.names for word in self.words)
         for word in unread[:1]:
-            if (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start):
+            is_verb = word is self.words[-1] and DOES.search(self.plain)
+            if is_verb or (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start):
                 self.doubts.append(f"{word.text!r} stands in no row and no header")
                 unread.remove(word)
-        if unread or DENIES.search(self.plain):
+        if unread or any(DENIES.search(word.plain) for word in self.words if not word.used):
             return
         read = [
             2 * word.used + 2 * bool(word.names) + (word.is_title and not word.text.isdigit()) for word in self.words
@@ -158,8 +163,9 @@ class _Reader:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
                 if not any(word.used for word in span) and (found := find(self, span)):
-                    self.where.append(found)
-                    for word in span:
+                    denied = at and self.words[at - 1].plain in NOT and all(each.comparison == "is" for each in found)
+                    self.where.append([each._replace(comparison="is not") for each in found] if denied else found)
+                    for word in [*span, *self.words[at - 1 : at if denied else at - 1]]:
                         word.used = 2 if find is _Reader._exact else 1
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
@@ -240,7 +246,9 @@ class _Reader:
             for place in places
         }
         best = [place for place in places if scores[place] == max(scores.values())]
-        return best[0] if len(best) == 1 else None
+        if len(best) > 1 and places == self.dates:
+            self.doubts.append(f"several dates may be meant: {self._listed(best)}")
+        return best[0] if len(best) == 1 or (best and places == self.dates) else None
 
     # --- columns and figures
 
@@ -302,15 +310,17 @@ class _Reader:
             if measured:
                 tied = [place for place in tied if place in self.numbers] or tied
             if len(tied) > 1:
-                names = ", ".join(self.table.columns[place].name for place in tied)
-                self.doubts.append(f"several columns may be meant: {names}")
+                self.doubts.append(f"several columns may be meant: {self._listed(tied)}")
             chosen += tied
         return [*dict.fromkeys(chosen)]
 
+    def _listed(self, places: Iterable[int]) -> str:
+        return ", ".join(self.table.columns[place].name for place in places)
+
     def _like(self, word: str) -> list[int]:
-        """Return the columns of numbers that a word is a synonym of, or their unit."""
-        asked, columns = synonyms(word), self.table.columns
-        return [place for place in self.numbers if self.names[place] & asked or columns[place].unit == (word or None)]
+        """Return the columns of numbers that a word is a synonym of, or else those of which it is the unit."""
+        named = [place for place in self.numbers if self.names[place] & synonyms(word)]
+        return named or [place for place in self.numbers if self.table.columns[place].unit == (word or None)]
 
     # --- what they make
 

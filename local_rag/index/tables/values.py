@@ -67,7 +67,8 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     read = [number_of(cell, comma) or (None, "") for cell in cells]
     values, units = [value for value, _ in read], [unit for _, unit in read]
     known = [*dict.fromkeys(filter(None, [unit_of(name), *units]))]
-    decimals = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
+    exact = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
+    decimals = max(exact, 2) if exact and CURRENCIES.intersection(known) else exact  # 57.40 €
     if len(known) > 1:
         return Column(name, "number", "", known, decimals, different), values, units
     return Column(name, "number", next(iter(known), ""), (), decimals, different), values, []
