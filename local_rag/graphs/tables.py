@@ -15,13 +15,13 @@ from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
 from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
-from local_rag.index.tables.reading import Reading, readings
+from local_rag.index.tables.reading import Reader, Reading
 from local_rag.index.tables.table import Table, opened
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
-RUNS = 8
-"""The most runs of rows that a citation names."""
+NAMED = 8
+"""The most rows that a citation names."""
 SAID = 2
 """The most readings of a question that are answered if it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
@@ -89,7 +89,7 @@ def _read(question: str, held: Mapping[Table, Document]) -> Iterator[Reading]:
     """Yield the readings of a question for each of these tables."""
     for table, passage in held.items():
         with suppress(ValueError):
-            yield from readings(question, table, head(passage))
+            yield from Reader(question, table, head(passage)).readings()
 
 
 def _rank(reading: Reading) -> tuple[bool, int]:
@@ -132,9 +132,7 @@ def computed_passage(passage: Document, text: str, rows: Sequence[tuple[int, int
 
 
 def _named(numbers: Sequence[int]) -> str:
-    """Return the numbers of rows in words: row 3; rows 3, 5-9."""
-    runs = groupby(enumerate(sorted(numbers)), key=lambda each: each[1] - each[0])
-    ends = [(run[0], run[-1]) for run in ([number for _, number in run] for _, run in runs)]
-    named = [str(first) if first == last else f"{first}-{last}" for first, last in ends]
-    more = ", …" if len(named) > RUNS else ""
-    return f"row{'s' * (len(numbers) > 1)} {', '.join(named[:RUNS])}{more}"
+    """Return the numbers of rows in words: row 3; rows 3, 5, 6; rows 5-9."""
+    if 1 < len(numbers) == numbers[-1] - numbers[0] + 1:
+        return f"rows {numbers[0]}-{numbers[-1]}"
+    return f"row{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:NAMED]))}{', …' * (len(numbers) > NAMED)}"

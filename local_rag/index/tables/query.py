@@ -62,13 +62,12 @@ class TableQuery:
 
 
 class Result(NamedTuple):
-    """The result of a query: its text, the first rows (number, start, end) of the `matched` ones that it is from, and
-    the problems of their values.
+    """The result of a query: its text, the first rows (number, start, end) that it is from, and the problems of their
+    values.
     """
 
     text: str
     rows: Sequence[tuple[int, int, int]]
-    matched: int
     problems: Sequence[str]
 
 
@@ -91,7 +90,7 @@ def check(query: TableQuery, question: str, table: Table) -> None:
             raise ValueError(f"{column.name} is what the question asks for: leave it out of the conditions")
         if place not in dict(table.named([key_of(value)])):
             raise ValueError(f"{value!r} stands neither in the question nor in {column.name}")
-    if not run(table, query, "").matched:
+    if not run(table, query, "").rows:
         raise ValueError("no row meets these conditions")
 
 
@@ -150,7 +149,7 @@ class _Run:
         measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
         compared = {each.column for each in query.where} - {*self.table.places("text")} - measured
         rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
-        return Result(text, rows, self.matched, [*self._problems(measured), *self._unread(compared)])
+        return Result(text, rows, [*self._problems(measured), *self._unread(compared)])
 
     def _groups(self, group: int, called: str, place: int) -> str:
         """Return a figure for each value of a column, or these values."""

@@ -88,28 +88,21 @@ class _Word:
     used: int = 0
 
 
-Find = Callable[["_Reader", Sequence[_Word]], list[Condition]]
-
-
-def readings(question: str, table: Table, about: str) -> list[Reading]:
-    """Return the queries that a question may mean: several where it can be read in several ways.
+class Reader:
+    """Read one question for one table; each step marks the words that it has read as `used`.
 
     `about` are the words of the file's name, its title and its headings, which say nothing of rows.
     """
-    return [*_Reader(BETWEEN.sub(r"at least \1 and at most \2", question), table, about).readings()]
-
-
-class _Reader:
-    """One question and one table; each step marks the words that it has read as `used`."""
 
     def __init__(self, question: str, table: Table, about: str) -> None:
-        self.question, self.plain, self.table = question, question.lower(), table
+        self.question = BETWEEN.sub(r"at least \1 and at most \2", question)
+        self.plain, self.table = self.question.lower(), table
         self.dates, self.numbers = table.places("date"), table.places("number")
         self.where, self.doubts = list[list[Condition]](), list[str]()
         counted = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""
         self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
-        self.words = [self._word(match, stems(about)) for match in WORD.finditer(question)]
+        self.words = [self._word(match, stems(about)) for match in WORD.finditer(self.question)]
 
     def _word(self, match: re.Match[str], titles: set[str]) -> _Word:
         text, own = match.group(), stems(match.group())
@@ -125,12 +118,13 @@ class _Reader:
         return _Word(text, *match.span(), plain, names, also, is_title, is_function, is_fluff, is_known)
 
     def readings(self) -> Iterator[Reading]:
-        self._values(_Reader._exact, range(LONGEST_VALUE, 1, -1))
+        """Yield the queries that the question may mean: several where it can be read in several ways."""
+        self._values(self._exact, range(LONGEST_VALUE, 1, -1))
         self._compared()
-        self._values(_Reader._exact, [1])
+        self._values(self._exact, [1])
         figure, hint = self._figure()
-        self._values(_Reader._partly, [1])
-        self._values(_Reader._flag, [1])
+        self._values(self._partly, [1])
+        self._values(self._flag, [1])
         if self.where and not figure and HOW_MUCH.search(self.plain):
             figure = "sum"
         asked = self._asked(figure, hint)
@@ -155,18 +149,18 @@ class _Reader:
 
     # --- rows
 
-    def _values(self, find: Find, sizes: Iterable[int]) -> None:
+    def _values(self, find: Callable[[Sequence[_Word]], list[Condition]], sizes: Iterable[int]) -> None:
         """Add the conditions that words set which stand together: of each one for every column that they may be
         about.
         """
         for size in sizes:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
-                if not any(word.used for word in span) and (found := find(self, span)):
+                if not any(word.used for word in span) and (found := find(span)):
                     denied = at and self.words[at - 1].plain in NOT and all(each.comparison == "is" for each in found)
                     self.where.append([each._replace(comparison="is not") for each in found] if denied else found)
                     for word in [*span, *self.words[at - 1 : at if denied else at - 1]]:
-                        word.used = 2 if find is _Reader._exact else 1
+                        word.used = 2 if find == self._exact else 1
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the conditions of a cell with this text; a number, and a word with a function, count only beside the

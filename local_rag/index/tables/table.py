@@ -138,9 +138,8 @@ class Table:
 
     def range(self, column: int) -> list[str]:
         """Return the lowest and the highest cell of a column of values."""
-        of = f"SELECT s{column} FROM t{self.number} WHERE v{column} = (SELECT"
-        low, high = (f"{of} {end}(v{column}) FROM t{self.number}) LIMIT 1" for end in ("min", "max"))
-        return [shown for sql in (low, high) for (shown,) in self.execute(sql)]
+        sql = f"SELECT s{column}, {{}}(v{column}) FROM t{self.number}"  # the cell is that of the row with the extreme
+        return [self.execute(sql.format(end))[0][0] for end in ("min", "max")]
 
     def named(self, keys: Sequence[str]) -> list[tuple[int, str]]:
         """Return (column, text) of the texts with one of these keys."""
