@@ -272,11 +272,11 @@ class Reader:
         measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
             hinted = self.dates if hint == "date" else self._like(hint)
-            hinted = hinted if len(hinted) == 1 else []
             numeric = [p for p in asked if p in (*self.numbers, *self.dates) and before.get(p) not in WHICH]
-            if len(numeric) > 1:
-                self.doubts.append("several columns may be meant")
-            measured = (hinted if hint == "date" else numeric or hinted)[:1]
+            measured = hinted if hint == "date" else numeric or hinted
+            if len(measured) > 1:
+                self.doubts.append(f"several columns may be meant: {self._listed(measured)}")
+            measured = measured[:1]
             of = [place for place in asked if place not in measured]
             if ASKS_WHICH.match(self.plain) and self.table.repeats((of or [self.table.key])[0]):
                 self.doubts.append("single rows are compared, and not their totals")

@@ -35,7 +35,7 @@ CREATE TABLE texts (number INTEGER, "column" INTEGER, key TEXT, shown TEXT, coun
 
 
 class Row(NamedTuple):
-    """A row: its number in the table, code points [start, end) of its line in the document, and its cells."""
+    """A row: its number in the table, code points [start, end) of its line in the document, and a cell a column."""
 
     number: int
     start: int
@@ -71,7 +71,7 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
         return False
     columns, filled = list[Column](), list[Sequence[Any]]()
     for place, name in enumerate(names):
-        cells = [row.cells[place] if place < len(row.cells) else "" for row in rows]
+        cells = [row.cells[place] for row in rows]
         column, values, units = typed(name, cells)
         columns.append(column)
         filled += [cells, values, units or [None] * len(rows)]
