@@ -94,18 +94,18 @@ class ModelReport:
     `answering`: the models of `in_use` answer questions now, so that no engine without a model is needed.
     """
 
-    profile: str
-    why: str
     in_use: tuple[str, ...]
     num_ctx: int
     memory: int | None
     server: str
-    version: str
     problem: str
     hint: str
     answering: bool
-    models: tuple[ModelEntry, ...]
     embedders: tuple[EmbedderEntry, ...]
+    models: tuple[ModelEntry, ...] = ()
+    profile: str = ""
+    why: str = ""
+    version: str = ""
 
 
 def model_report(settings: Settings, patience: float | None = None) -> ModelReport:
@@ -157,17 +157,13 @@ def _of_other_server(settings: Settings) -> ModelReport:
     except LocalRagError as error:
         problem, hint = str(error), error.hint
     return ModelReport(
-        profile="",
-        why="",
         in_use=(name,) if name else (),
         num_ctx=window,
         memory=total_memory(),
         server=server,
-        version="",
         problem=problem,
         hint=hint,
         answering=not problem,
-        models=(),
         embedders=tuple(_embedders(settings, None)),
     )
 

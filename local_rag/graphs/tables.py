@@ -4,36 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import groupby
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.index.tables.query import Result, TableQuery, run, same
+from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
-from local_rag.index.tables.reading import Reading, readings
+from local_rag.index.tables.reading import Reader, Reading
 from local_rag.index.tables.table import Table, opened
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
+NAMED = 8
+"""The most rows that a citation names."""
 SAID = 2
 """The most readings of a question that are answered if it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
 NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
 _ROWS = re.compile(r"(?:^| > )rows? .*$")
-
-
-class _Read(NamedTuple):
-    """Hold a reading of the question for a table, and a passage with a row of that table."""
-
-    reading: Reading
-    table: Table
-    passage: Document
 
 
 @runtime_checkable
@@ -57,101 +51,88 @@ def with_computed(
         return [*passages], Usage()
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
-        held = {(tables, table.number): (table, passage) for table, passage, tables in reversed(rows)}
-        read = sorted(_read(question, held.values()), key=_rank, reverse=True)
-        groups = (_computed([*group][:SAID]) for _, group in groupby(read, key=_rank))
+        held = {table: passage for table, passage in reversed(rows)}
+        read = sorted(_read(question, held), key=_rank, reverse=True)
+        groups = (_computed([*group][:SAID], held) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
-        if isinstance(deps.engine, ReadsTables) and held and not (read and read[0].reading.certain and computed):
-            table, passage = (read[0].table, read[0].passage) if read else [*held.values()][-1]
-            asked = (with_computed, question, chunk_id(passage), table.number)
+        is_read = bool(computed) and not read[0].doubt
+        if isinstance(deps.engine, ReadsTables) and held and not is_read:
+            table = read[0].table if read else [*held][-1]
+            asked = (with_computed, question, chunk_id(held[table]), table.number)
             if asked not in deps.cancel.memory:
-                deps.cancel.memory[asked], usage = deps.engine.table_query(question, table, file_name(passage))
-            query = deps.cancel.memory[asked]
-            agrees = any(same(query, each.reading.query) for each in read if query and each.table is table)
-            doubt = "" if agrees else NOT_AGREED
-            computed = (query and _computed([_Read(Reading(query, 0, doubt), table, passage)])) or computed
+                reply = deps.engine.table_query(question, table, file_name(held[table]))
+                deps.cancel.memory[asked], usage = reply
+            if query := deps.cancel.memory[asked]:
+                agrees = any(query.meaning == each.query.meaning for each in read if each.table is table)
+                computed = _computed([Reading(table, query, 0, "" if agrees else NOT_AGREED)], held) or computed
     new = [document for document in computed if chunk_id(document) not in exclude]
-    if any(not document.metadata["doubt"] for document in new) or (new and read and read[0].reading.certain):
+    if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage
-    spans = {chunk_id(passage): (table.start, table.end) for table, passage, _ in rows}
-    doubtful = [
-        _marked(each, doubt=NOT_READ, table=spans[chunk_id(each)]) if chunk_id(each) in spans else each
-        for each in passages
-    ]
-    return [*new, *doubtful], usage
+    spans = {chunk_id(passage): (table.start, table.end) for table, passage in rows}
+    for passage in passages:
+        about = {"doubt": NOT_READ, "table": spans[chunk_id(passage)]} if chunk_id(passage) in spans else {}
+        new.append(Document(passage.page_content, metadata={**passage.metadata, **about}))
+    return new, usage
 
 
-def _rows(
-    passages: Sequence[Document], data: Sequence[bytes], held: ExitStack
-) -> Iterator[tuple[Table, Document, bytes]]:
-    """Yield each passage that holds rows of a table, with that table and the tables of its document."""
-    known: dict[bytes, list[Table]] = {}
+def _rows(passages: Sequence[Document], data: Sequence[bytes], held: ExitStack) -> Iterator[tuple[Table, Document]]:
+    """Yield each passage that holds rows of a table, with that table."""
+    known: dict[bytes, list[Table]] = {b"": []}
     for passage, tables in zip(passages, data, strict=True):
         start, end = int(passage.metadata.get("start", 0)), int(passage.metadata.get("end", 0))
         if tables not in known:
-            known[tables] = held.enter_context(opened(tables)) if tables else []
-        yield from ((table, passage, tables) for table in known[tables] if table.start < end and table.end > start)
+            known[tables] = held.enter_context(opened(tables))
+        yield from ((table, passage) for table in known[tables] if table.start < end and table.end > start)
 
 
-def _read(question: str, held: Iterable[tuple[Table, Document]]) -> Iterator[_Read]:
+def _read(question: str, held: Mapping[Table, Document]) -> Iterator[Reading]:
     """Yield the readings of a question for each of these tables."""
-    for table, passage in held:
+    for table, passage in held.items():
         with suppress(ValueError):
-            yield from (_Read(each, table, passage) for each in readings(question, table, head(passage)))
+            yield from Reader(question, table, head(passage)).readings()
 
 
-def _rank(read: _Read) -> tuple[bool, int]:
-    return read.reading.certain, read.reading.read
+def _rank(reading: Reading) -> tuple[bool, int]:
+    return not reading.doubt, reading.read
 
 
-def _computed(read: Sequence[_Read]) -> list[Document]:
+def _computed(read: Sequence[Reading], held: Mapping[Table, Document]) -> list[Document]:
     """Return the passages computed by readings that fit their tables and select rows."""
-    results = list[tuple[Result, _Read]]()
+    results = list[tuple[Result, Reading]]()
     for each in read:
         with suppress(ValueError):
-            result = run(each.table, each.reading.query, str(each.passage.metadata.get("source", "")))
+            result = run(each.table, each.query, str(held[each.table].metadata.get("source", "")))
             results += [(result, each)] if result.rows else []
-    several = ["the question can be read in several ways"] if len(results) > 1 else []
-    return [
-        _passage(
-            result,
-            "; ".join(dict.fromkeys(filter(None, [each.reading.doubt, *several, *result.problems]))),
-            each.passage,
+    computed = list[Document]()
+    for result, each in results:
+        several = ["the question can be read in several ways"] if len(results) > 1 else []
+        doubt = "; ".join(dict.fromkeys(filter(None, [each.doubt, *several, *result.problems])))
+        passage = held[each.table]
+        said = hashlib.blake2b(result.text.encode(), digest_size=6).hexdigest()
+        place = _ROWS.sub("", str(passage.metadata.get("heading", "")))
+        computed.append(
+            computed_passage(
+                passage,
+                f"{result.text}\n\nNot sure: {doubt}." if doubt else result.text,
+                [(start, end) for _, start, end in result.rows],
+                chunk_id=f"{chunk_id(passage)}-{said}",
+                heading=" > ".join(filter(None, [place, _named([number for number, _, _ in result.rows])])),
+                sections=(),
+                doubt=doubt,
+            )
         )
-        for result, each in results
-    ]
+    return computed
 
 
-def _passage(result: Result, doubt: str, passage: Document) -> Document:
-    said = hashlib.blake2b(result.text.encode(), digest_size=6).hexdigest()
-    place = _ROWS.sub("", str(passage.metadata.get("heading", "")))
-    text = f"{result.text}\n\nNot sure: {doubt}." if doubt else result.text
-    return _marked(
-        Document(text, metadata=passage.metadata),
-        chunk_id=f"{chunk_id(passage)}-{said}",
-        of=chunk_id(passage),
-        heading=" > ".join(filter(None, [place, _named([number for number, _, _ in result.rows])])),
-        sections=(),
-        start=result.rows[0][1],
-        end=result.rows[-1][2],
-        computed=True,
-        rows=[[start, end] for _, start, end in result.rows],
-        doubt=doubt,
-    )
-
-
-def _marked(document: Document, **more: object) -> Document:
-    return Document(document.page_content, metadata={**document.metadata, **more})
+def computed_passage(passage: Document, text: str, rows: Sequence[tuple[int, int]], **more: object) -> Document:
+    """Return a text that code made of parts of a document, code points [start, end), as a passage."""
+    places = sorted([start, end] for start, end in rows)
+    about = {"of": chunk_id(passage), "computed": True, "rows": places, "start": places[0][0], "end": places[-1][1]}
+    return Document(text, metadata={**passage.metadata, **about, **more})
 
 
 def _named(numbers: Sequence[int]) -> str:
-    """Return the numbers of rows in words: row 3; rows 3, 5-9."""
-    runs = list[list[int]]()
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    named = [str(first) if first == last else f"{first}-{last}" for first, last in runs]
-    more = ", …" if len(named) > 8 else ""
-    return f"row{'s' * (len(numbers) > 1)} {', '.join(named[:8])}{more}"
+    """Return the numbers of rows in words: row 3; rows 3, 5, 6; rows 5-9."""
+    if 1 < len(numbers) == numbers[-1] - numbers[0] + 1:
+        return f"rows {numbers[0]}-{numbers[-1]}"
+    return f"row{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:NAMED]))}{', …' * (len(numbers) > NAMED)}"

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from local_rag.core.outline import FileHit, OutlineLine, Place
+from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.graphs.deps import Deps
+from local_rag.graphs.tables import computed_passage
 from local_rag.index.mentions import hit_line
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.document_questions import whole_document
@@ -42,9 +43,9 @@ def whole_of(question: str, deps: Deps) -> str:
 def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
     """Return an outline line by line, as a passage of the first part of its file."""
     said = [_NUMBER.sub(r"\1 ", line.text.translate(_BRACKETS)) for line in lines]
-    places = [place for line in lines for place in line.places if place.document == 0]
+    places = [(place.start, place.end) for line in lines for place in line.places if place.document == 0]
     text = "\n".join(f"{'- ' if number else ''}{line} [1]" + "\n" * (number == 0) for number, line in enumerate(said))
-    return Said(text, [_computed(first, "\n".join(said), places, heading="", sections=())])
+    return Said(text, [computed_passage(first, "\n".join(said), places, heading="", sections=())])
 
 
 def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:
@@ -55,11 +56,7 @@ def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTe
     heading = texts.count(texts.files_hold if held else texts.files_near, len(held or hits), wanted=wanted)
     said = [f"{heading}: [1]\n", *(f"- {line} [{number}]" for number, line in enumerate(lines, start=1))]
     lines[0] = f"{heading}:\n{lines[0]}"
-    places = [[Place(0, None, hit.start, hit.end)] for hit in hits]
-    return Said("\n".join(said), [*map(_computed, [hit.passage for hit in hits], lines, places)])
-
-
-def _computed(passage: Document, text: str, places: Sequence[Place], **more: object) -> Document:
-    rows = sorted([place.start, place.end] for place in places)
-    about = {"of": passage.metadata["chunk_id"], "computed": True, "rows": rows}
-    return Document(text, metadata={**passage.metadata, **about, "start": rows[0][0], "end": rows[-1][1], **more})
+    passages = [
+        computed_passage(hit.passage, line, [(hit.start, hit.end)]) for hit, line in zip(hits, lines, strict=True)
+    ]
+    return Said("\n".join(said), passages)

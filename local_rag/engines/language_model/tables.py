@@ -77,15 +77,16 @@ def asked_query(task: Task, question: str, table: Table, name: str) -> tuple[Tab
         "table_query",
         lambda _: messages,
         schema,
-        check=lambda reply: check(_query(reply), question, table),
+        check=lambda reply: check(_query(reply, table), question, table),
     )
-    return (_query(verdict.reply) if verdict.reply else None), task.usage()
+    return (_query(verdict.reply, table) if verdict.reply else None), task.usage()
 
 
-def _query(reply: Any) -> TableQuery:
-    where = tuple(Condition(each.column, each.comparison, each.value) for each in reply.where)
-    of_rows = reply.group_by, reply.order, reply.descending, reply.limit
-    return TableQuery(where, tuple(reply.select), reply.aggregate, *of_rows)
+def _query(reply: Any, table: Table) -> TableQuery:
+    places = {column.name: place for place, column in enumerate(table.columns)}
+    where = tuple(Condition(places[each.column], each.comparison, each.value) for each in reply.where)
+    rows = places.get(reply.group_by), places.get(reply.order), reply.descending, reply.limit
+    return TableQuery(where, tuple(places[name] for name in reply.select), reply.aggregate, *rows)
 
 
 def _shown(table: Table, name: str) -> str:

@@ -11,9 +11,9 @@ import httpx
 from local_rag.config.values import Ollama
 from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, LocalRagError
-from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
-from local_rag.engines.language_model.window import ModelSetup, PromptTooLong, estimate, too_long, was_cut
-from local_rag.engines.ollama.server import OllamaApi, ollama, one_line, project_error
+from local_rag.engines.calls import SEED, BrokenOff, ChatRequest, ServerCalls
+from local_rag.engines.language_model.window import ModelSetup, too_long
+from local_rag.engines.ollama.server import OllamaApi, ollama, one_line
 from local_rag.engines.ollama.transport import CONNECT, NoTransport
 from local_rag.text.display import plural
 
@@ -22,35 +22,14 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langchain_ollama import ChatOllama
 
-ABORT_SECONDS = 1.0
-"""Seconds that an aborted call may take to end; milliseconds are usual."""
 
-READING = 5.0
-"""Tokens of a prompt per second that the slowest machine reads.
-
-360 per second were measured for 240 million parameters on two cores, which makes about 10 for 8 billion.
-"""
-
-SEED = 42
-
-
-class OllamaCalls(ChatCalls):
+class OllamaCalls(ServerCalls):
     """Make all calls to one server."""
 
     def __init__(self, server: OllamaApi, settings: Ollama) -> None:
-        super().__init__()
+        super().__init__(server, settings)
         self.server = server
-        self.settings = settings
-        self.patience = settings.idle_seconds
         self._clients: dict[tuple[ModelSetup, int, int], ChatOllama] = {}
-
-    def close(self) -> None:
-        """Abort every call, also those that wait for their turn; no further call begins."""
-        super().close()
-        # A socket that is closed while its thread still reads leaves that thread on a number that others get anew.
-        if self._turn.acquire(timeout=ABORT_SECONDS):
-            self._turn.release()
-            self.server.close()
 
     def preload(self, setup: ModelSetup) -> None:
         """Load a model in the background, with the options of the later calls, which report any failure."""
@@ -69,9 +48,6 @@ class OllamaCalls(ChatCalls):
             pass  # the first question meets the same trouble, and reports it; a client closed by now: RuntimeError
         finally:
             self.loads_ahead = False
-
-    def first_patience(self, request: ChatRequest) -> float:
-        return self.patience + self.settings.load_seconds + estimate(request.messages) / READING
 
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         yield from self.client(request).stream(list(request.messages), config, format=request.schema)
@@ -105,17 +81,13 @@ class OllamaCalls(ChatCalls):
         return self._clients[key]
 
     def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
-        model, window = request.setup.model, request.setup.num_ctx
+        model = request.setup.model
         if not about.get("done"):
             raise BrokenOff(
                 f"the reply of {model} broke off without an end, as Ollama does when a model repeats itself"
             )
         counted, generated = about.get("prompt_eval_count"), int(about.get("eval_count") or 0)
-        if was_cut(request.messages, counted, window):
-            raise PromptTooLong()
-        cut = about.get("done_reason") == "length"
-        if cut and counted and counted + generated >= window:
-            raise PromptTooLong(counted, window)
+        cut = self.is_cut(request, about.get("done_reason"), counted, generated)
         if generated == 1 and not text.strip():
             raise BrokenOff(f"{model} ended its reply at once, without a text")
         if generated and not text.strip():
@@ -138,4 +110,4 @@ class OllamaCalls(ChatCalls):
             return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply")
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
             return BrokenOff(f"{model} ended its reply before it began")
-        return project_error(error, self.server.address, model, "chat")
+        return self.server.error_of(error, model, "chat")

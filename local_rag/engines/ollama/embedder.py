@@ -26,7 +26,7 @@ from local_rag.engines.ollama.server import (
     same_model,
 )
 from local_rag.engines.ollama.transport import over
-from local_rag.index.embed.embedder import once_per_question, unit_rows
+from local_rag.index.embed.embedder import PrefixingEmbedder, unit_rows
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
@@ -50,7 +50,7 @@ cut words into parts of four letters and more.
 """
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(PrefixingEmbedder):
     """Embed with a model of Ollama. The constructor asks nothing; the facts about the model are asked for once.
 
     The vectors depend on the digest of the model: after a pull of another version under its name it is another
@@ -58,6 +58,7 @@ class OllamaEmbedder:
     """
 
     def __init__(self, server: OllamaApi, spec: OllamaEmbedderSpec, settings: Ollama) -> None:
+        super().__init__(spec)
         self.server, self.spec, self.name = server, spec, OLLAMA + spec.name
         self._settings, self._loaded = settings, False
 
@@ -70,10 +71,8 @@ class OllamaEmbedder:
             probe(self.server.address)
             info = self.server.show(model)
             digests = [each.digest for each in self.server.installed() if same_model(each.name, model)]
-        except ServerDown as error:
-            raise ServerDown(f"{error}, and the embedder {self.name} needs one", hint=error.hint) from error
-        except ModelMissing as error:
-            raise ModelMissing(f"{error}, which embeds your texts", hint=error.hint) from error
+        except (ServerDown, ModelMissing) as error:
+            raise type(error)(f"{error}, and the embedder {self.name} needs one", hint=error.hint) from error
         check_remote(model, info.remote_host, allowed)
         return info, "".join(digests[:1])
 
@@ -108,9 +107,6 @@ class OllamaEmbedder:
     def served_by(self) -> tuple[str, str]:
         return f"Ollama {self.server.version()} at {self.server.address}", ""
 
-    def reads(self, language: str) -> bool:
-        return self.spec.reads(language)
-
     def load(self) -> None:
         """Make the server load the model."""
         self._asked(["a"])
@@ -118,15 +114,6 @@ class OllamaEmbedder:
     def verify(self) -> str:
         _, digest = self._known
         return f"installed, digest {digest[:12]}"
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return the unit vectors of documents: (n, d), float32. Raises Stopped, too."""
-        return self._embed([self.spec.document_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return the unit vectors of queries: (n, d), float32."""
-        prefix = self.spec.query_prefix
-        return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Return the estimated end of each token; see `_TOKEN`."""

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import httpx
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
@@ -16,7 +16,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 from local_rag.core import process
 from local_rag.core.address import Address, address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, mistake_of
-from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
+from local_rag.engines.ollama.transport import CONNECT, GuardedServer
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def ollama() -> ModuleType:
     return library
 
 
-class _Reply(BaseModel):
+class Reply(BaseModel):
     """Read the relevant fields of a server's reply."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Installed(_Reply):
+class Installed(Reply):
     """Hold a model that the server has. `remote_host` is set if it answers from another machine; `size` is in bytes.
 
     `digest` is that of its manifest: another digest means other weights or another template under the same name.
@@ -66,7 +66,7 @@ class Installed(_Reply):
     digest: str = ""
 
 
-class Loaded(_Reply):
+class Loaded(Reply):
     """Hold a model in memory, with its window in tokens; `size` and its part `on_gpu` are in bytes."""
 
     name: str
@@ -75,7 +75,7 @@ class Loaded(_Reply):
     window: int | None = Field(None, validation_alias="context_length")
 
 
-class ModelInfo(_Reply):
+class ModelInfo(Reply):
     """Hold the information of a model's file: its capabilities, its host, and in `model_info` the window it was trained
     with.
     """
@@ -92,51 +92,54 @@ class ModelInfo(_Reply):
         return window if isinstance(window, int) and window > 0 else None
 
 
-class Cloud(_Reply):
+class Cloud(Reply):
     """Hold whether the server itself is prevented from calling its maker; None if it does not tell (before v0.24)."""
 
     disabled: bool | None = Field(None, validation_alias=AliasPath("cloud", "disabled"))
     source: str = Field("", validation_alias=AliasPath("cloud", "source"))
 
 
-class _Version(_Reply):
+class _Version(Reply):
     version: str = "unknown"
 
 
-class _Installed(_Reply):
+class _Installed(Reply):
     models: list[Installed] = []
 
 
-class _Loaded(_Reply):
+class _Loaded(Reply):
     models: list[Loaded] = []
 
 
-class _Embedded(_Reply):
+class _Embedded(Reply):
     embeddings: list[list[float]]
 
 
-T = TypeVar("T", bound=_Reply)
-
-
-class OllamaApi:
+class OllamaApi(GuardedServer):
     """Call the API of one Ollama server. Raises ServerDown, ModelMissing, NotLocal, EngineError, each with what to
     type.
     """
 
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
-        self.address: Address = address(host)
-        self.transport = GuardedTransport(self.address, allowed)
-        self._patience = patience
-        self._client = httpx.Client(
-            transport=self.transport,
-            base_url=self.address.url,
-            trust_env=False,
-            follow_redirects=False,
-            timeout=_timeout(patience),
-        )
+        super().__init__(address(host), allowed, patience)
 
-    def close(self) -> None:
-        self._client.close()
+    def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
+        """Convert an error of a client library to an error of this project, with what to type."""
+        where = self.address
+        if isinstance(error, httpx.HTTPStatusError):
+            return _refused(error.response.status_code, _message(error.response), where, model)
+        if isinstance(error, ollama().ResponseError):
+            return _refused(error.status_code, _runner_message(error.error), where, model)
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
+            return down(where)
+        if isinstance(error, httpx.TimeoutException):
+            return EngineError(
+                f"Ollama at {where} did not answer in time ({doing})", hint="ollama ps shows whether it still works"
+            )
+        if isinstance(error, httpx.HTTPError):
+            return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
+        why = mistake_of(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
+        return EngineError(f"the program at {where} is not an Ollama server: {why}", hint="local-rag doctor")
 
     def version(self) -> str:
         return shorten(printable(self._asked("GET", "/api/version", _Version).version), LONGEST_VERSION)
@@ -161,7 +164,7 @@ class OllamaApi:
     def preload(self, model: str, options: Mapping[str, Any], keep_alive: str | int, patience: float) -> None:
         """Load a model without a prompt (`messages: []`), with the options of the later chats."""
         body = {"model": model, "messages": [], "stream": False, "options": options, "keep_alive": keep_alive}
-        self._asked("POST", "/api/chat", _Reply, model, body, patience)
+        self._asked("POST", "/api/chat", Reply, model, body, patience)
 
     def embed(
         self, model: str, texts: Sequence[str], num_ctx: int, keep_alive: str | int, patience: float
@@ -185,25 +188,7 @@ class OllamaApi:
             for part in client.pull(model, stream=True):
                 yield part.status or "", part.completed or 0, part.total or 0
         except (ollama().ResponseError, httpx.HTTPError, ConnectionError, ValueError) as error:
-            raise project_error(error, self.address, model, "pulling") from error
-
-    def _asked(
-        self, method: str, path: str, kind: type[T], model: str = "", body: Any = None, patience: float | None = None
-    ) -> T:
-        """Send a request and return the reply parsed as the given kind."""
-        patience = patience or self._patience
-        with within(patience) as connection:
-            try:
-                response = self._client.request(method, path, json=body, timeout=_timeout(patience))
-                response.raise_for_status()
-                return kind.model_validate_json(response.content)
-            except (httpx.HTTPError, ValueError) as error:
-                late = httpx.ReadTimeout("") if connection.aborted else error
-                raise project_error(late, self.address, model, path) from error
-
-
-def _timeout(patience: float) -> httpx.Timeout:
-    return httpx.Timeout(patience, connect=min(patience, CONNECT))
+            raise self.error_of(error, model, "pulling") from error
 
 
 # --- names of models ------------------------------------------------------------------------------------------------
@@ -242,24 +227,6 @@ def _tagged(name: str) -> str:
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------
-
-
-def project_error(error: Exception, where: Address, model: str = "", doing: str = "") -> LocalRagError:
-    """Convert an error of a client library to an error of this project, with what to type."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return _refused(error.response.status_code, _message(error.response), where, model)
-    if isinstance(error, ollama().ResponseError):
-        return _refused(error.status_code, _runner_message(error.error), where, model)
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
-        return down(where)
-    if isinstance(error, httpx.TimeoutException):
-        return EngineError(
-            f"Ollama at {where} did not answer in time ({doing})", hint="ollama ps shows whether it still works"
-        )
-    if isinstance(error, httpx.HTTPError):
-        return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
-    why = mistake_of(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
-    return EngineError(f"the program at {where} is not an Ollama server: {why}", hint="local-rag doctor")
 
 
 class TextTooLong(EngineError):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import httpx
+from pydantic import BaseModel
 
 from local_rag.core.address import LOOPBACK, OLLAMA_HOSTS, Address, check_local
 from local_rag.core.cancel import Connection
-from local_rag.core.errors import EngineError, NotLocal
+from local_rag.core.errors import EngineError, LocalRagError, NotLocal
 
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""
@@ -110,6 +112,42 @@ class GuardedTransport(httpx.HTTPTransport):
             with suppress(httpx.ConnectError):
                 return super().handle_request(_to(request, host))
         return super().handle_request(_to(request, hosts[-1]))
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class GuardedServer(ABC):
+    """Ask one server over the guarded connection; `patience` is in seconds."""
+
+    def __init__(self, where: Address, allowed: Collection[str], patience: float, variable: str = OLLAMA_HOSTS) -> None:
+        self.address, self._patience = where, patience
+        self.transport = GuardedTransport(where, allowed, variable)
+        self._client = httpx.Client(
+            transport=self.transport, base_url=where.url, trust_env=False, follow_redirects=False
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    @abstractmethod
+    def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
+        """Convert an error of the client to an error of this project, with what to type."""
+
+    def _asked(
+        self, method: str, path: str, kind: type[T], model: str = "", body: Any = None, patience: float | None = None
+    ) -> T:
+        """Send a request and return the reply parsed as the given kind."""
+        patience = patience or self._patience
+        timeout = httpx.Timeout(patience, connect=min(patience, CONNECT))
+        with within(patience) as connection:
+            try:
+                response = self._client.request(method, path, json=body, timeout=timeout)
+                response.raise_for_status()
+                return kind.model_validate_json(response.content)
+            except (httpx.HTTPError, ValueError) as error:
+                late = httpx.ReadTimeout("") if connection.aborted else error
+                raise self.error_of(late, model, path) from error
 
 
 class _Lines(httpx.SyncByteStream):

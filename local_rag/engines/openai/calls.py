@@ -14,9 +14,8 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
 from local_rag.config.values import Ollama
 from local_rag.core.errors import EngineError
-from local_rag.engines.calls import BrokenOff, ChatCalls, ChatRequest
-from local_rag.engines.language_model.window import PromptTooLong, estimate, was_cut
-from local_rag.engines.ollama.calls import ABORT_SECONDS, READING, SEED
+from local_rag.engines.calls import SEED, BrokenOff, ChatRequest, ServerCalls
+from local_rag.engines.language_model.window import PromptTooLong
 from local_rag.engines.openai.server import OpenAIApi, Refused
 
 if TYPE_CHECKING:
@@ -31,27 +30,17 @@ _TOO_LONG = re.compile(r"context (?:length|size|window)|context overflow|exceed_
 """Words of the errors of llama.cpp, vLLM and LM Studio."""
 
 
-class OpenAICalls(ChatCalls):
+class OpenAICalls(ServerCalls):
     """Make all calls to one server."""
 
     at_silence = "look whether the server still works; LOCAL_RAG_OLLAMA_IDLE_SECONDS allows it more time"
 
     def __init__(self, server: OpenAIApi, settings: Ollama) -> None:
-        super().__init__()
-        self.server, self.patience, self._load = server, settings.idle_seconds, settings.load_seconds
+        super().__init__(server, settings)
+        self.server = server
         self._model = _ServedChat(server=server)
         self._form = 0
         """The index of the strictest of `FORMS` that the server has not refused."""
-
-    def close(self) -> None:
-        """Abort every call, also those that wait for their turn; no further call begins."""
-        super().close()
-        if self._turn.acquire(timeout=ABORT_SECONDS):
-            self._turn.release()
-            self.server.close()
-
-    def first_patience(self, request: ChatRequest) -> float:
-        return self.patience + self._load + estimate(request.messages) / READING
 
     def chunks(self, request: ChatRequest, config: RunnableConfig) -> Iterator[AIMessage]:
         setup = request.setup
@@ -74,15 +63,11 @@ class OpenAICalls(ChatCalls):
                 self._form += 1
 
     def check_end(self, request: ChatRequest, text: str, about: Mapping[str, Any]) -> bool:
-        model, window, reason = request.setup.model, request.setup.num_ctx, about.get("finish_reason")
+        model, reason = request.setup.model, about.get("finish_reason")
         if not reason:
             raise BrokenOff(f"the reply of {model} broke off without an end")
         counted, generated = about.get("prompt_tokens"), int(about.get("completion_tokens") or 0)
-        cut = bool(reason == "length")
-        if was_cut(request.messages, counted, window):
-            raise PromptTooLong()
-        if cut and counted and counted + generated >= window:
-            raise PromptTooLong(counted, window)
+        cut = self.is_cut(request, reason, counted, generated)
         if cut and not text.strip():
             raise EngineError(
                 f"{model} thought until its reply was full, and returned no text",

@@ -5,27 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AliasPath, BaseModel, ConfigDict, Field
+from pydantic import AliasPath, Field
 
-from local_rag.core.address import Address, address, listens
+from local_rag.core.address import address, listens
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, ServerDown, UsageError
-from local_rag.engines.ollama.server import PATIENCE, one_line
-from local_rag.engines.ollama.transport import CONNECT, GuardedTransport, within
+from local_rag.engines.ollama.server import PATIENCE, Reply, one_line
+from local_rag.engines.ollama.transport import CONNECT, GuardedServer
 from local_rag.text.display import joined
 
 SETTING = "openai.base_url"
 ALLOW = "LOCAL_RAG_OPENAI_ALLOW_HOSTS"
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Served(_Reply):
+class Served(Reply):
     """Hold a model of the server. `window` is in tokens if the list tells it (vLLM), `meta` is
     llama.cpp's extension.
     """
@@ -41,29 +37,26 @@ class Served(_Reply):
         return hashlib.sha256(about.encode()).hexdigest()[:12] if self.meta else ""
 
 
-class _Models(_Reply):
+class _Models(Reply):
     data: list[Served]
 
 
-class _Props(_Reply):
+class _Props(Reply):
     """Read GET /props of llama.cpp."""
 
     window: int = Field(validation_alias=AliasPath("default_generation_settings", "n_ctx"))
 
 
-class _Listed(_Reply):
+class _Listed(Reply):
     id: str
     loaded: int | None = Field(None, validation_alias="loaded_context_length")
     most: int | None = Field(None, validation_alias="max_context_length")
 
 
-class _ListedModels(_Reply):
+class _ListedModels(Reply):
     """Read GET /api/v0/models of LM Studio."""
 
     data: list[_Listed]
-
-
-T = TypeVar("T", bound=_Reply)
 
 
 class Refused(Exception):
@@ -74,7 +67,7 @@ class Refused(Exception):
         self.status, self.said = status, said
 
 
-class OpenAIApi:
+class OpenAIApi(GuardedServer):
     """Call the API of one server below `base_url`. Raises ServerDown, ModelMissing, NotLocal, EngineError."""
 
     def __init__(self, base_url: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
@@ -85,30 +78,22 @@ class OpenAIApi:
         try:
             if parts.query or parts.fragment or not parts.scheme:
                 raise UsageError("")
-            self.address: Address = address(f"{parts.scheme}://{parts.netloc}")
+            where = address(f"{parts.scheme}://{parts.netloc}")
         except UsageError as error:
             raise UsageError(
                 f"{SETTING} is a URL of http or https, not {base_url!r}", hint="http://127.0.0.1:8080/v1 is llama.cpp's"
             ) from error
-        self._path, self._patience = parts.path.rstrip("/"), patience
-        self._client = httpx.Client(
-            transport=GuardedTransport(self.address, allowed, ALLOW),
-            base_url=self.address.url,
-            trust_env=False,
-            follow_redirects=False,
-        )
+        super().__init__(where, allowed, patience, ALLOW)
+        self._path = parts.path.rstrip("/")
 
     def __str__(self) -> str:
         return f"{self.address}{self._path}"
-
-    def close(self) -> None:
-        self._client.close()
 
     def models(self) -> list[Served]:
         """Ask GET /models."""
         if self.address.is_local and not listens(self.address):
             raise self.error_of(httpx.ConnectError("refused"))
-        return self._asked(f"{self._path}/models", _Models).data
+        return self._asked("GET", f"{self._path}/models", _Models).data
 
     def model(self, name: str) -> Served:
         """Return the model of that name, or the only one that is no embedder. Raises ModelMissing, UsageError."""
@@ -127,23 +112,14 @@ class OpenAIApi:
         if model.window:
             return model.window
         try:
-            return self._asked("/props", _Props).window
+            return self._asked("GET", "/props", _Props).window
         except EngineError:
             pass
         try:
-            listed = self._asked("/api/v0/models", _ListedModels).data
+            listed = self._asked("GET", "/api/v0/models", _ListedModels).data
         except EngineError:
             return None
         return next((each.loaded or each.most for each in listed if each.id == model.id), None)
-
-    def _asked(self, path: str, kind: type[T]) -> T:
-        with within(self._patience) as connection:
-            try:
-                response = self._client.get(path, timeout=httpx.Timeout(self._patience, connect=CONNECT))
-                response.raise_for_status()
-                return kind.model_validate_json(response.content)
-            except (httpx.HTTPError, ValueError) as error:
-                raise self.error_of(httpx.ReadTimeout("") if connection.aborted else error) from error
 
     def chat(self, body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Yield the events of a reply from POST /chat/completions, as they arrive. Raises Refused."""
@@ -173,8 +149,7 @@ class OpenAIApi:
             said = text
         return Refused(status, one_line(said) or "without a word")
 
-    def error_of(self, error: Exception) -> LocalRagError:
-        """Convert an error of the client to an error of this project, with what to type."""
+    def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
         if isinstance(error, LocalRagError):
             return error
         if isinstance(error, httpx.HTTPStatusError):

@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local_rag.config.models import EmbedderSpec
+from local_rag.config.models import EmbedderSpec, OllamaEmbedderSpec
 from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing
 from local_rag.index.embed import conversion, encoders, weights
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from local_rag.config.values import DeviceName
-    from local_rag.core.protocols import Embedder, Vectors
+    from local_rag.core.protocols import Vectors
 
 CONVERTER = "local_rag.index.embed.converter"
 FOLDER = "embedders"
@@ -41,7 +42,35 @@ A text of 10 MB in one call takes 1.7 GB of memory, and hears no stop for 20 sec
 _BLANK = re.compile(r"\s")
 
 
-class SentenceTransformerEmbedder:
+class PrefixingEmbedder(ABC):
+    """Put the prefixes of an entry of models.yaml before passages and questions, and embed them."""
+
+    def __init__(self, spec: EmbedderSpec | OllamaEmbedderSpec) -> None:
+        self._prefixes = spec.document_prefix, spec.query_prefix
+        self.reads = spec.reads
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of passages, (n, d) float32, unit rows. Raises as `load` does, and Stopped between two
+        batches.
+        """
+        return self._embed([self._prefixes[0] + text for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return the vectors of queries, (n, d) float32, unit rows, and keep them for the question: several nodes embed
+        the same text.
+        """
+        import numpy as np
+
+        known: dict[str, Vectors] = cancel.current().memory.setdefault((self, "vectors"), {})
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= zip(missing, self._embed([self._prefixes[1] + text for text in missing]), strict=True)
+        return np.array([known[text] for text in texts], dtype=np.float32) if texts else self._embed([])
+
+    @abstractmethod
+    def _embed(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class SentenceTransformerEmbedder(PrefixingEmbedder):
     """An embedder of models.yaml. Making one reads nothing; weights load on the first text, once for all threads.
 
     `cache` is the folder for what can be made again: the SHA-256 of weights, and the model as converted for a runtime
@@ -58,6 +87,7 @@ class SentenceTransformerEmbedder:
         quick: bool = False,
         device: DeviceName = "cpu",
     ) -> None:
+        super().__init__(spec)
         self.spec, self.name, self.dimension = spec, spec.name, spec.dimension
         self._cache, self._on_load, self._quick, self._device = cache, on_load, quick, device
         self._memory = cache / weights.SEEN if cache else None
@@ -111,9 +141,6 @@ class SentenceTransformerEmbedder:
         """
         return conversion.served_by(self.conversion)
 
-    def reads(self, language: str) -> bool:
-        return self.spec.reads(language)
-
     def load(self) -> None:
         """Load the weights now, converting them first if nobody has. Raises ModelMissing, ModelChanged, ConfigError."""
         with self._lock:
@@ -125,17 +152,6 @@ class SentenceTransformerEmbedder:
         """
         weights.verify(self.spec, weights.sha256)
         return "weights as published"
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of passages, (n, d) float32, unit rows. Raises as `load` does, and Stopped between two
-        batches.
-        """
-        return self._embed([self.spec.document_prefix + text for text in texts])
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of queries, (n, d) float32, unit rows."""
-        prefix = self.spec.query_prefix
-        return once_per_question(self, texts, lambda missing: self._embed([prefix + text for text in missing]))
 
     def token_ends(self, text: str) -> Sequence[int]:
         """Return the end of each token, in code points, special tokens excluded; the weights are not needed. Raises
@@ -207,18 +223,6 @@ class SentenceTransformerEmbedder:
                 f"OpenVINO cannot load the converted embedder '{self.name}': {shorten(str(error), 100)}",
                 hint=f"delete {known.folder}, and the next question converts it again",
             ) from error
-
-
-def once_per_question(owner: Embedder, texts: Sequence[str], embed: Callable[[list[str]], Vectors]) -> Vectors:
-    """Return the vectors of texts, (n, d) float32, and keep them for the question: several nodes embed the same
-    text.
-    """
-    import numpy as np
-
-    known: dict[str, Vectors] = cancel.current().memory.setdefault((owner, "vectors"), {})
-    missing = [text for text in dict.fromkeys(texts) if text not in known]
-    known |= zip(missing, embed(missing), strict=True)
-    return np.array([known[text] for text in texts], dtype=np.float32).reshape(-1, owner.dimension)
 
 
 def unit_rows(rows: Vectors) -> Vectors:

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import CURRENCIES, MEASURES, NO_VALUE, date_of, number_of, same_unit
+from local_rag.index.tables.values import CURRENCIES, NO_VALUE, TIME, date_of, number_of, same_unit
 from local_rag.text.display import joined, plural
 from local_rag.text.words import words
 
-Comparison = Literal["is", "is not", "holds", "under", "at most", "over", "at least", "month"]
+Comparison = Literal["is", "is not", "holds", "under", "at most", "over", "at least"]
 Aggregate = Literal["", "count", "sum", "mean", "min", "max"]
 
-SHOWN, MARKED = 30, 200
-"""Rows that a list shows, and rows that a citation marks."""
+SHOWN, MARKED, NAMED = 30, 200, 5
+"""Rows that a list shows, rows that a citation marks, and rows with an extreme that are named."""
 
 _SIGNS = {"is": "=", "is not": "<>", "under": "<", "at most": "<=", "over": ">", "at least": ">="}
 _OF_DATES = {"is": "is in", "under": "is before", "over": "is after", "at least": "is not before"}
-_OF_DATES |= {"at most": "is not after", "month": "is in month", "is not": "is not in"}
-_FIGURES = {"sum": ("sum", "the sum of"), "mean": ("avg", "the mean of")}
-_FIGURES |= {"min": ("min", "the lowest"), "max": ("max", "the highest"), "count": ("count", "count of")}
+_OF_DATES |= {"at most": "is not after", "is not": "is not in"}
+_OF_DATES |= {"min": "the earliest", "max": "the latest"}
+_SUMS = {"sum": "sum", "mean": "avg"}
+_FIGURES = {"sum": "the sum of", "mean": "the mean of", "min": "the lowest", "max": "the highest"}
+_MONTH = re.compile(r"-\d\d")
 
 
 class Condition(NamedTuple):
-    """A condition on a column; of a date the value may be a part, 2024 or 2024-03, and of `month` it is 03."""
+    """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 for March of any year."""
 
-    column: str
+    column: int
     comparison: Comparison
     value: str
 
@@ -44,29 +47,27 @@ class TableQuery:
     """
 
     where: tuple[Condition, ...] = ()
-    select: tuple[str, ...] = ()
+    select: tuple[int, ...] = ()
     aggregate: Aggregate = ""
-    group_by: str = ""
-    order: str = ""
+    group_by: int | None = None
+    order: int | None = None
     descending: bool = False
     limit: int = 0
 
-
-def same(first: TableQuery, second: TableQuery) -> bool:
-    """Return whether two queries ask for the same, in whatever order and writing."""
-    whats = [({*each.select[:1]}, each.aggregate, each.group_by) for each in (first, second)]
-    wheres = [{(column, sign, key_of(value)) for column, sign, value in each.where} for each in (first, second)]
-    return whats[0] == whats[1] and wheres[0] == wheres[1]
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """Return what is asked for, equal for queries that ask for the same in another order and writing."""
+        where = {(column, sign, key_of(value)) for column, sign, value in self.where}
+        return where, self.select[:1], self.aggregate, self.group_by
 
 
 class Result(NamedTuple):
-    """The result of a query: its text, the first rows (number, start, end) of the `matched` ones that it is from, and
-    the problems of their values.
+    """The result of a query: its text, the first rows (number, start, end) that it is from, and the problems of their
+    values.
     """
 
     text: str
     rows: Sequence[tuple[int, int, int]]
-    matched: int
     problems: Sequence[str]
 
 
@@ -79,17 +80,17 @@ def check(query: TableQuery, question: str, table: Table) -> None:
     """Raise ValueError, which says what is wrong, for a query that does not fit its table or the question: errors of
     models that code can see.
     """
-    asked = {*words(question)}
     if query.aggregate == "count" and re.match(r"\W*(?:who|which|wer|welche)\b", question, re.IGNORECASE):
         raise ValueError('the question asks who or which, not how many: leave "aggregate" empty')
-    for column, _, value in query.where:
-        place = table.position(column)
-        is_asked = {*words(value)} <= asked or table.columns[place].kind != "text"
-        if not is_asked and column in query.select:
-            raise ValueError(f"{column} is what the question asks for: leave it out of the conditions")
-        if not is_asked and place not in {column for column, _ in table.named([key_of(value)])}:
-            raise ValueError(f"{value!r} stands neither in the question nor in {column}")
-    if not run(table, query, "").matched:
+    for place, _, value in query.where:
+        column = table.columns[place]
+        if column.kind != "text" or {*words(value)} <= {*words(question)}:
+            continue
+        if place in query.select:
+            raise ValueError(f"{column.name} is what the question asks for: leave it out of the conditions")
+        if place not in dict(table.named([key_of(value)])):
+            raise ValueError(f"{value!r} stands neither in the question nor in {column.name}")
+    if not run(table, query, "").rows:
         raise ValueError("no row meets these conditions")
 
 
@@ -101,180 +102,170 @@ class _Run:
         clauses = [_clause(table, condition) for condition in query.where]
         self.where = " AND ".join(["NOT total", *(sql for sql, _ in clauses)])
         self.values = [value for _, values in clauses for value in values]
-        self.chosen = [table.position(name) for name in query.select]
-        if query.aggregate not in ("", "count") and not self.chosen:
+        of, is_grouped = query.select[:1], query.group_by is not None
+        if query.aggregate in _FIGURES and not of:
             raise ValueError(f"{query.aggregate} needs a column to select")
-        if query.aggregate in ("sum", "mean") and table.columns[self.chosen[0]].kind not in MEASURES:
-            raise ValueError(f"{query.select[0]} holds no numbers, of which there is a {query.aggregate}")
+        if (query.aggregate in _SUMS or (query.aggregate and is_grouped)) and any(
+            table.columns[place].kind != "number" for place in of
+        ):
+            raise ValueError(f"{table.columns[of[0]].name} holds no numbers, of which there is a {query.aggregate}")
         self.matched = self._get("count(*)")[0][0]
         conditions = joined([_said(table, condition) for condition in query.where], "and")
         self.among = f" where {conditions}" if conditions else ""
         name = PurePath(source.replace("\\", "/")).name
         is_new = table.place and not {*words(table.place)} <= {*words(name)}
         self.label = f"{name} ({table.place})" if is_new else name
-        one = self.matched == 1
-        self.of_rows = f"{self.label}, {'the row' if one else f'{self.matched:,} of {table.rows:,} rows'}{self.among}"
+        is_row = self.matched == 1 and query.aggregate != "count"
+        self.of_rows = (
+            f"{self.label}, {'the row' if is_row else f'{self.matched:,} of {table.rows:,} rows'}{self.among}"
+        )
 
     def _get(self, columns: str, more: str = "", *values: object) -> list[Any]:
         sql = f"SELECT {columns} FROM t{self.table.number} WHERE {self.where} {more}"
         return self.table.execute(sql, [*self.values, *values])
 
     def result(self) -> Result:
-        figure, place = self.query.aggregate, self.chosen[0] if self.chosen else 0
-        extreme = f"AND v{place} = ?" if figure in ("min", "max") else ""
-        best = self._get(f"{figure}(v{place})")[0] if extreme else ()
-        if self.query.group_by:
-            text = self._groups(self.table.position(self.query.group_by), place)
-        elif not figure or (self.matched == 1 and self.chosen):
+        query, figure, place = self.query, self.query.aggregate, next(iter(self.query.select), self.table.key)
+        called, more, values = f"{_FIGURES.get(figure, '')} {self._name(place)}", "", list[object]()
+        if query.group_by is not None:
+            text = self._groups(query.group_by, called, place)
+        elif not figure or (self.matched == 1 and query.select):
             text = self._rows()
-        elif figure == "count" and not self.chosen:
-            text = f"{self.label}: {self.matched:,} of {self.table.rows:,} rows{self.among}"
-        elif extreme:
-            of = self.chosen[1] if self.chosen[1:] else self.table.key
-            found = self._get(f"s{place}, coalesce(nullif(s{of}, ''), s0)", extreme, *best)
-            held = f": {joined([*dict.fromkeys(name for _, name in found)][:5], 'and')}" * (place != of)
-            value = found[0][0] if found else "unknown"
-            of_dates = self.table.columns[place].kind == "date"
-            called = {"min": "the earliest", "max": "the latest"}[figure] if of_dates else _FIGURES[figure][1]
-            text = f"{self.of_rows}: {called} {self._name(place)} is {value}{held}"
         elif figure == "count":
-            count = self._get(f"count(DISTINCT NULLIF(s{place}, ''))")[0][0]
-            text = f"{self.of_rows}: {plural(count, 'different value')} of {self._name(place)}"
+            different = self._get(f"count(DISTINCT NULLIF(s{place}, ''))")[0][0]
+            of_column = f": {plural(different, 'different value')} of {self._name(place)}"
+            text = self.of_rows + (of_column if query.select else "")
+        elif figure in _SUMS:
+            text = f"{self.of_rows}: {called} is {self._shown(place, self._get(f'{_SUMS[figure]}(v{place})')[0][0])}"
         else:
-            number = self._shown(figure, place, self._get(f"{_FIGURES[figure][0]}(v{place})")[0][0])
-            text = f"{self.of_rows}: {_FIGURES[figure][1]} {self._name(place)} is {number}"
-        rows = self._get('row, start, "end"', f"{extreme} LIMIT {MARKED}", *best)
-        measured = (
-            {place} if figure not in ("", "count") else {*map(self.table.position, filter(None, [self.query.order]))}
-        )
-        compared = {self.table.position(each.column) for each in self.query.where} - {*self.table.places("text")}
-        problems = [
-            problem for each in sorted(measured | compared) for problem in self._problems(each, each in measured)
-        ]
-        return Result(text, rows, self.matched, problems)
+            more, values = f"AND v{place} = ?", self._get(f"{figure}(v{place})")[0]
+            of = next(iter(query.select[1:]), self.table.key)
+            found = self._get(f"s{place}, coalesce(nullif(s{of}, ''), s0)", more, *values)
+            if self.table.columns[place].kind == "date":
+                called = f"{_OF_DATES[figure]} {self._name(place)}"
+            text = f"{self.of_rows}: {called} is {found[0][0] if found else 'unknown'}"
+            named = joined([*dict.fromkeys(name for _, name in found)][:NAMED], "and")
+            text += f": {named}" if place != of else ""
+        measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
+        compared = {each.column for each in query.where} - {*self.table.places("text")} - measured
+        rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
+        return Result(text, rows, [*self._problems(measured), *self._unread(compared)])
 
-    def _groups(self, group: int, place: int) -> str:
+    def _groups(self, group: int, called: str, place: int) -> str:
         """Return a figure for each value of a column, or these values."""
         figure = self.query.aggregate
-        value = "count(*)" if figure in ("", "count") else f"{_FIGURES[figure][0]}(v{place})"
+        value = f"{_SUMS.get(figure, figure)}(v{place})" if figure in _FIGURES else "count(*)"
         found = self._get(f"s{group}, {value}", f"AND s{group} <> '' GROUP BY s{group} ORDER BY min(row)")
-        if not figure and len(found) == 1:
-            return f"{self.of_rows}: {self._name(group)} is {found[0][0]}"
-        if not figure and not found:
-            return f"{self.of_rows}: {self._name(group)} is empty"
-        lines = [f"- {name}" + (f": {self._shown(figure, place, number)}" if figure else "") for name, number in found]
-        of = f"{_FIGURES[figure][1]} {self._name(place) if figure != 'count' else 'rows'} by" if figure else "values of"
-        return self._list(f"{self.of_rows}, {of} {self._name(group)}", lines, len(found))
+        if not figure and len(found) < 2:
+            return f"{self.of_rows}: {self._name(group)} is {found[0][0] if found else 'empty'}"
+        lines = [name + (f": {self._shown(place, number)}" if figure else "") for name, number in found]
+        of = f"{'count of rows' if figure == 'count' else called} by" if figure else "values of"
+        return _list(f"{self.of_rows}, {of} {self._name(group)}", lines, len(found))
 
     def _rows(self) -> str:
         """Return the cells of the rows; of one row in a sentence."""
-        places, query = self.chosen or [*range(len(self.table.columns))], self.query
-        by = (
-            f"v{self.table.position(query.order)} {'DESC' * query.descending} NULLS LAST, row" if query.order else "row"
-        )
-        limit = min(query.limit or SHOWN, SHOWN)
-        found = self._get(", ".join(f"s{place}" for place in places), f"ORDER BY {by} LIMIT {limit}")
-        if len({*found}) < len(found):  # rows that look alike are told apart by their other cells
-            places = [*range(len(self.table.columns))]
-            found = self._get(", ".join(f"s{place}" for place in places), f"ORDER BY {by} LIMIT {limit}")
+        query, every, by, order = self.query, range(len(self.table.columns)), "row", ""
+        if query.order is not None:
+            by = f"v{query.order} {'DESC' if query.descending else ''} NULLS LAST, row"
+            order = f", the {'highest' if query.descending else 'lowest'} {self._name(query.order)} first"
+        for places in (query.select or every, every):  # rows that look alike are told apart by their other cells
+            cells = ", ".join(f"s{place}" for place in places)
+            found = self._get(cells, f"ORDER BY {by} LIMIT {min(query.limit or SHOWN, SHOWN)}")
+            if len({*found}) == len(found):
+                break
         if self.matched == 1:
-            fixed = {self.table.position(each.column) for each in query.where if each.comparison == "is"}
-            cells = [each for each in zip(places, found[0], strict=True) if each[0] not in fixed or {*places} <= fixed]
-            return f"{self.of_rows}: " + "; ".join(f"{self._name(place)} is {cell or 'empty'}" for place, cell in cells)
-        named = [
-            [
-                f"{self._name(place)}: " * bool(n) + cell
-                for n, (place, cell) in enumerate(zip(places, row, strict=True))
-                if cell
+            fixed = {each.column for each in query.where if each.comparison == "is"}
+            said = [
+                f"{self._name(place)} is {cell or 'empty'}"
+                for place, cell in zip(places, found[0], strict=True)
+                if place not in fixed or {*places} <= fixed
             ]
-            for row in found
-        ]
-        order = f", the {'highest' if query.descending else 'lowest'} {query.order} first" * bool(query.order)
-        return self._list(
-            f"{self.label}, rows{self.among}{order}", ["- " + " | ".join(row) for row in named], self.matched
-        )
-
-    def _list(self, said: str, lines: Sequence[str], whole: int) -> str:
-        """Return a list that says whether it is whole."""
-        count = f"all {whole:,}" if len(lines[:SHOWN]) == whole else f"{len(lines[:SHOWN])} of {whole:,} shown"
-        return "\n".join([f"{said} ({count}):", *lines[:SHOWN]])
+            return f"{self.of_rows}: {'; '.join(said)}"
+        heads = ["", *(f"{self._name(place)}: " for place in places[1:])]
+        lines = [" | ".join(head + cell for head, cell in zip(heads, row, strict=True) if cell) for row in found]
+        return _list(f"{self.label}, rows{self.among}{order}", lines, self.matched)
 
     def _name(self, place: int) -> str:
         return self.table.columns[place].name
 
-    def _shown(self, figure: str, place: int, number: float | None) -> str:
+    def _shown(self, place: int, number: float | None) -> str:
         """Return a computed number with the unit of its column."""
-        column = self.table.columns[place]
+        column, figure = self.table.columns[place], self.query.aggregate
         if number is None or figure == "count":
             return "unknown" if number is None else f"{number:,}"
-        if column.kind == "time":
-            minutes, seconds = divmod(round(number), 60)
-            return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        if column.unit == TIME:
+            return str(timedelta(seconds=round(number)))
         text = f"{number:,.{max(2, column.decimals) if figure == 'mean' else column.decimals}f}"
         text = text.rstrip("0").rstrip(".") if figure == "mean" else text
-        return f"{text} {column.unit if column.unit not in column.name else ''}".strip()
+        return text if column.unit in column.name else f"{text} {column.unit}"
 
-    def _problems(self, place: int, is_measured: bool) -> list[str]:
-        """Return what keeps a computation from being sure: values that are none, and several units."""
-        name, kind = self._name(place), self.table.columns[place].kind
-        sql = f"sum(s{place} = ''), sum(s{place} = '{NO_VALUE}'), sum(v{place} IS NULL)"
-        of = (
-            self._get(sql)
-            if is_measured
-            else self.table.execute(f"SELECT {sql} FROM t{self.table.number} WHERE NOT total")
-        )
-        empty, formulas, none = (count or 0 for count in of[0])
-        counts = {"empty": empty * (is_measured or kind != "text"), "without a value": formulas}
-        counts["text"] = (none - empty - formulas) * (kind != "text")
-        found = [
-            f"{plural(count, 'cell')} of {name} {'is' if count == 1 else 'are'} {what}"
-            for what, count in counts.items()
-            if count
-        ]
-        if is_measured and self.table.columns[place].unit in CURRENCIES and not self.query.group_by:
-            low, high = self._get(f"min(v{place}), max(v{place})")[0]
-            is_mixed = low is not None and low < 0 and (high > 0 or self.query.aggregate in ("min", "max"))
-            found += [f"{name} holds amounts below 0"] * is_mixed
-        units = {unit for (unit,) in self._get(f"DISTINCT u{place}") if unit} if is_measured else set()
-        units = units if len(units) > 1 or not is_measured else self._currencies()
-        return found + ([f"{name} has several units: {joined(sorted(units), 'and')}"] if len(units) > 1 else [])
+    def _unread(self, places: Iterable[int], where: str = "NOT total", values: Sequence[object] = ()) -> list[str]:
+        """Return which cells of columns of numbers and dates are none."""
+        found = list[str]()
+        for place in places:
+            kinds = f"CASE s{place} WHEN '' THEN 'empty' WHEN '{NO_VALUE}' THEN 'without a value' ELSE 'text' END"
+            sql = f"SELECT {kinds}, count(*) FROM t{self.table.number} WHERE v{place} IS NULL AND {where} GROUP BY 1"
+            for what, count in self.table.execute(sql, values):
+                found.append(f"{plural(count, 'cell')} of {self._name(place)} {'is' if count == 1 else 'are'} {what}")
+        return found
 
-    def _currencies(self) -> set[str]:
+    def _problems(self, measured: Iterable[int]) -> list[str]:
+        """Return what keeps a computation from being sure: values that are none, mixed signs, and several units."""
+        found = self._unread(measured, self.where, self.values)
+        for place in measured:
+            ((low, high, units),) = self._get(
+                f"min(v{place}), max(v{place}), group_concat(DISTINCT NULLIF(u{place}, ''))"
+            )
+            is_money = self.table.columns[place].unit in CURRENCIES and self.query.group_by is None and low is not None
+            if is_money and low < 0 and (high > 0 or self.query.aggregate not in _SUMS):
+                found.append(f"{self._name(place)} holds amounts below 0")
+            several = sorted((units or "").split(",")) if "," in (units or "") else self._currencies()
+            found += [f"{self._name(place)} has several units: {joined(several, 'and')}"] if len(several) > 1 else []
+        return found
+
+    def _currencies(self) -> list[str]:
         """Return the currencies of the rows, where a column names them."""
         for place in self.table.places("text", most=20):
-            texts = self.table.texts(place, 20)
-            if texts and all(same_unit(text) in CURRENCIES for text in texts):
-                return {text for (text,) in self._get(f"DISTINCT s{place}")}
-        return set()
+            if {*map(same_unit, self.table.texts(place, 20))} <= CURRENCIES:
+                return [text for (text,) in self._get(f"DISTINCT s{place}")]
+        return []
+
+
+def _list(said: str, lines: Sequence[str], whole: int) -> str:
+    """Return a list that says whether it is whole."""
+    shown = [f"- {line}" for line in lines[:SHOWN]]
+    count = f"all {whole:,}" if len(shown) == whole else f"{len(shown)} of {whole:,} shown"
+    return "\n".join([f"{said} ({count}):", *shown])
 
 
 def _said(table: Table, condition: Condition) -> str:
     """Return a condition in words."""
-    column, comparison, value = condition
-    if table.columns[table.position(column)].kind == "date":
-        return f"{column} {_OF_DATES.get(comparison, comparison)} {value}"
-    return f"{column} {'' if comparison in ('is', 'is not', 'holds') else 'is '}{comparison} {value}"
+    column, comparison, value = table.columns[condition.column], condition.comparison, condition.value
+    if column.kind == "date":
+        month = value.replace("-", "month ", value.startswith("-"))
+        return f"{column.name} {_OF_DATES.get(comparison, comparison)} {month}"
+    return f"{column.name} {'' if comparison in ('is', 'is not', 'holds') else 'is '}{comparison} {value}"
 
 
 def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     """Return a condition as SQL with its values. Raises ValueError where the value does not fit the column."""
-    place, comparison, value = table.position(condition.column), condition.comparison, condition.value.strip()
+    place, comparison, value = condition.column, condition.comparison, condition.value.strip()
     column = table.columns[place]
     if column.kind == "text" and comparison in ("is", "is not", "holds") and value:
         same = "instr(key, ?)" if comparison == "holds" else "key = ?"
         among = f'SELECT shown FROM texts WHERE number = ? AND "column" = ? AND {same}'
         return f"s{place} {'NOT ' * (comparison == 'is not')}IN ({among})", [table.number, place, key_of(value)]
-    if column.kind == "date" and comparison == "month":
-        return f"substr(v{place}, 6, 2) = ?", [value.zfill(2)]
     if column.kind == "text" or comparison not in _SIGNS:
         raise ValueError(f"{column.name} holds {column.kind}s, which are not compared by {comparison!r} with {value!r}")
     if column.kind == "date":
-        if not (date := date_of(value)):
+        is_month = _MONTH.fullmatch(value)
+        if not (date := value if is_month else date_of(value)):
             raise ValueError(f"{value!r} is no date for {column.name}: write 2024, 2024-03 or 2024-03-05")
+        start = 5 if is_month else 1
         ((least,),) = table.execute(f"SELECT min(length(v{place})) FROM t{table.number}")
-        if least is not None and least < len(date):
+        if least is not None and least < start + len(date) - 1:
             raise ValueError(f"{column.name} holds dates that are less precise than {date}")
-        return f"substr(v{place}, 1, {len(date)}) {_SIGNS[comparison]} ?", [date]
+        return f"substr(v{place}, {start}, {len(date)}) {_SIGNS[comparison]} ?", [date]
     if (number := number_of(value)) is None:
         raise ValueError(f"{value!r} is no number, and {column.name} holds numbers")
     if number[1] in column.units:

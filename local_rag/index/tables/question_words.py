@@ -9,40 +9,52 @@ from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import date_of
 from local_rag.text.lexicon import UNITS
-from local_rag.text.words import fold, stem, words
+from local_rag.text.words import stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 
 
+_IRREGULAR = {
+    form: verb
+    for line in """win won|lose lost|draw drawn|send sent|pay paid|buy bought|sell sold|spend spent|take took taken
+give gave given|write wrote written|get got|hold held|drive drove driven|teach taught|grow grew grown""".split("|")
+    for verb, *forms in [line.split()]
+    for form in forms
+}
+"""Forms of verbs that no stemmer knows."""
+
+
 def stems(text: str) -> set[str]:
     """Return the stems of the words of a text."""
-    return {stem(word) for word in words(text)}
+    return {stem(_IRREGULAR.get(word, word)) for word in words(text)}
 
 
 _SYNONYMS = [
-    stems(line)
-    for line in """price cost costs costing rate fee charge expensive cheap amount
-amount sum total pay paid payment spend spent cost price debit expense expenses money worth invoiced donate donated
-salary wage pay paid earn earns earned income
+    (frozenset(words(line)), stems(line))
+    for line in """price prices cost costs costing rate rates fee fees charge charges expensive cheap amount
+amount amounts sum total pay pays paid payment payments spend spent cost costs price debit worth
+amount amounts sum cost price debit expense expenses money invoiced donate donated donation donations spend spent
+salary salaries wage wages pay pays paid earn earns earned earning earnings income
 rent pay paid pays
-name person people member employee staff
-phone telephone mobile cell
-city town place location where
-office place location where based
-date day when
-author writer wrote written write by
-year published built made released
+name names person people member members employee employees staff
+phone phones telephone mobile cell
+city cities town towns place places location where
+office offices place places location where based
+ground venue room site store location where
+date dates day days when
+author authors writer writers wrote written write by
+year years published publication built made released
 since when joined
-quantity stock count number copies pieces amount many
+quantity stock count number copies pieces many
 mileage km kilometres driven
 address street
 state status
-client customer buyer
-trainer teacher teaches teach instructor coach
-vehicle car
-time duration took take
-score result mark grade got
-country nation from
+client clients customer customers buyer
+trainer trainers teacher teachers teaches teach taught instructor coach
+vehicle vehicles car cars
+time times duration took take
+score scores result results mark marks grade grades got
+country countries nation from
 hour hours long
 length long
 weight weigh weighs heavy
@@ -52,17 +64,12 @@ width wide
 distance far
 age old""".splitlines()
 ]
-"""Groups of words of headers, and of the words by which people ask for them."""
+"""Groups of words of headers, and of the words by which people ask for them, each with its inflections."""
 
 
-def synonyms(asked: set[str]) -> set[str]:
-    """Return the stems of the names that a column may have which these words ask for."""
-    return set[str]().union(*(group for group in _SYNONYMS if group & asked))
-
-
-def is_unit(text: str) -> bool:
-    """Return whether a text is a unit, and no word behind a number."""
-    return bool(text) and (not text.isalpha() or fold(text) in UNITS)
+def synonyms(text: str) -> set[str]:
+    """Return the stems of the names that a column may have which the words of a text ask for."""
+    return set[str]().union(*(group for asking, group in _SYNONYMS if not asking.isdisjoint(words(text))))
 
 
 PERSON = stems(
@@ -70,31 +77,41 @@ PERSON = stems(
     " contact owner patient winner candidate user guest driver participant"
 )
 COUNTS = stems("quantity count number")
-QUANTITY = stems("quantity stock count number copies pieces")
 FLUFF = stems(
-    "give list name please tell find show table sheet row rows file entry entries record records register column value"
-    " work works do play plays get gets got make made have belong live lives run runs go goes went come cost costs pay"
-    " pays paid spend spent take takes took score scored scores write wrote number exist altogether together whole"
-    " many much long often teach teaches attend teams see see know called use used receive received contain"
-    " contains hold holds item items put need needs bring brought was been"
-    " listed everyone everybody people player players"
+    """a give list name please tell find show table sheet row rows file entry entries record records register
+    column value work works do play plays get gets got make made have belong live lives run runs go goes went
+    come cost costs pay pays paid spend spent take takes took score scored scores write wrote number exist
+    altogether together whole many much long often teach teaches attend teams see know called use used receive
+    received contain contains hold holds item items put need needs bring brought was been still ever listed
+    everyone everybody people player players leave leaves"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
-ASKING = frozenset("where when by".split())
+ASKING = frozenset("where when since by".split())
 RELATIONS = frozenset("than before after until between over above under below".split())
 """Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
 EACH = frozenset("per each every by pro je".split())
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
 DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
-"""Words that turn a condition round, which the rules do not read."""
-NAMES_ROWS = re.compile(r"which|list|welche[rs]?|\w+est")
-"""A word before the name of what the rows are: which books, the oldest book."""
+"""Words that turn a condition round; the rules read only those of `NOT`, directly before a value."""
+NOT = frozenset("not no without except excluding nicht ohne außer".split())
+_BEFORE_ROWS = r"which|list|welche[rs]?|\w+est|[\d.,]+"
+NAMES_ROWS = re.compile(rf"\b(?:{_BEFORE_ROWS}) $")
+"""A word before the name of what the rows are, or what is counted: which books, the oldest book, over 8 books."""
+NAMES_MEASURED = re.compile(rf"\b(?:{_BEFORE_ROWS}|many) $")
+"""The same where a column of numbers is named: how many games did they lose."""
+WHICH = frozenset("which what welche welcher welches welchem".split())
 ASKS_WHICH = re.compile(r"\W*(?:who|which|welche[rs]?|wer)\b")
 ASKS_YES = re.compile(r"\W*(?:is|are|was|were|does|do|did|has|have|ist|hat)\b")
+ASKS_WHO = re.compile(r"^\W*(?:who|whom|whose|wer)\b")
+AFTER_WHO = re.compile(r"\b(?:who|wer) $")
+"""What stands before a verb: "who repaired" is not about a file with that word in its name."""
+DOES = re.compile(r"\b(?:do|does|did)\b")
+ASKS_WHERE = re.compile(r"\W*(?:where|wo)\b")
+ASKS_WHEN = re.compile(r"\b(?:when|wann)\b|\bwhat (?:date|day)\b")
 ASKS_TEXT = re.compile(
     r"\W*(?:why|explain|summari[sz]e|describe|how (?:do|does|can|should|to)|warum|erkläre)\b", re.IGNORECASE
 )
@@ -139,17 +156,18 @@ _SIGNS: dict[Comparison, str] = {
 COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in phrases.split("|")}
 
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
-_AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:[^\W\d_]+[²³]?|[€$£¥%]|°c?))?"
+_UNITS = "|".join(sorted(filter(str.isalpha, UNITS), key=len, reverse=True))
+_AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:(?:{_UNITS})(?:[²³]|\b)|[€$£¥%]|°c?))?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
 _DATE = (
     rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{MONTH})\b\.?(?: {_DAY},?(?!\d))?"
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
+BETWEEN = re.compile(rf"\bbetween ({_VALUE}) and ({_VALUE})", re.IGNORECASE)
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
 COMPARED_VALUE = re.compile(
-    rf"\bbetween (?P<low>{_VALUE}) and (?P<high>{_VALUE})"
-    rf"|(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
+    rf"(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
     re.IGNORECASE,
 )
 """A number or a date with what it is compared by."""

@@ -35,7 +35,7 @@ CREATE TABLE texts (number INTEGER, "column" INTEGER, key TEXT, shown TEXT, coun
 
 
 class Row(NamedTuple):
-    """A row: its number in the table, code points [start, end) of its line in the document, and its cells."""
+    """A row: its number in the table, code points [start, end) of its line in the document, and a cell a column."""
 
     number: int
     start: int
@@ -71,7 +71,7 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
         return False
     columns, filled = list[Column](), list[Sequence[Any]]()
     for place, name in enumerate(names):
-        cells = [row.cells[place] if place < len(row.cells) else "" for row in rows]
+        cells = [row.cells[place] for row in rows]
         column, values, units = typed(name, cells)
         columns.append(column)
         filled += [cells, values, units or [None] * len(rows)]
@@ -106,7 +106,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """A table of an opened database."""
 
@@ -127,13 +127,6 @@ class Table:
         except sqlite3.DatabaseError as error:
             raise ValueError(f"the table could not be asked: {error}") from error
 
-    def position(self, name: str) -> int:
-        """Return the number of a column. Raises ValueError."""
-        for place, column in enumerate(self.columns):
-            if column.name == name:
-                return place
-        raise ValueError(f"{name!r} is no column; the columns are {', '.join(each.name for each in self.columns)}")
-
     def places(self, kind: str, most: int = MOST_CELLS) -> list[int]:
         """Return the numbers of the columns of a kind; of texts those with at most so many different ones."""
         return [n for n, column in enumerate(self.columns) if column.kind == kind and column.different <= most]
@@ -145,9 +138,8 @@ class Table:
 
     def range(self, column: int) -> list[str]:
         """Return the lowest and the highest cell of a column of values."""
-        of = f"SELECT s{column} FROM t{self.number} WHERE v{column} = (SELECT"
-        low, high = (f"{of} {end}(v{column}) FROM t{self.number}) LIMIT 1" for end in ("min", "max"))
-        return [shown for sql in (low, high) for (shown,) in self.execute(sql)]
+        sql = f"SELECT s{column}, {{}}(v{column}) FROM t{self.number}"  # the cell is that of the row with the extreme
+        return [self.execute(sql.format(end))[0][0] for end in ("min", "max")]
 
     def named(self, keys: Sequence[str]) -> list[tuple[int, str]]:
         """Return (column, text) of the texts with one of these keys."""
@@ -169,8 +161,8 @@ class Table:
         return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 
     def repeats(self, place: int) -> bool:
-        """Return whether rows have the same text in a column, more than a few."""
-        return self.columns[place].kind == "text" and self.columns[place].different < FULL * self.rows
+        """Return whether more than a few rows have the same cell in a column."""
+        return self.columns[place].different < FULL * self.rows
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Cells as values: a number with its unit, a time in seconds, a date (ISO 8601) or a text."""
+"""Cells as values: a number with its unit, of a time in seconds, a date (ISO 8601) or a text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from local_rag.index.parse.properties import iso_date
 from local_rag.text.lexicon import UNITS
 from local_rag.text.words import fold
 
-Kind = Literal["number", "time", "date", "text"]
+Kind = Literal["number", "date", "text"]
 
-MEASURES: Sequence[Kind] = ("number", "time")
-"""The kinds of what can be added."""
+TIME = "time"
+"""The unit of hours, minutes and seconds, 2:08:14, whose number is seconds."""
 NO_VALUE = "(a formula without a value)"
 """The text of a cell whose formula was never computed."""
 OF_ONE_KIND = 0.6
@@ -54,26 +54,24 @@ class Column(NamedTuple):
 def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]]:
     """Return a column with the value of each of its cells, None for a text; and the units, where there are several."""
     filled = [cell for cell in cells if cell]
-    sample = filled[:: len(filled) // LOOKED_AT + 1]
+    sample, different = filled[:: len(filled) // LOOKED_AT + 1], len({*filled})
 
     def mostly(read: Callable[[str], object]) -> bool:
         return bool(sample) and sum(read(cell) is not None for cell in sample) >= OF_ONE_KIND * len(sample)
 
     if mostly(date_of):
-        return Column(name, "date"), [date_of(cell) for cell in cells], []
-    if mostly(_seconds):
-        return Column(name, "time"), [_seconds(cell) for cell in cells], []
-    if not mostly(_NUMBER.fullmatch) or any(map(_CODE.fullmatch, sample)):
-        return Column(name, "text", different=len({*filled})), [None] * len(cells), []
-    matches = [_NUMBER.fullmatch(cell) for cell in cells]
-    comma = _has_decimal_comma([match for match in matches if match])
-    values = [_number(match, comma) if match else None for match in matches]
-    units = [_unit(match) if match else "" for match in matches]
-    known, named = [*dict.fromkeys(filter(None, units))], unit_of(name)
-    decimals = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
-    if len(known) > 1 or (known and named and [named] != known):
-        return Column(name, "number", "", known, decimals), values, units
-    return Column(name, "number", next(iter(known), named), (), decimals), values, []
+        return Column(name, "date", different=different), [date_of(cell) for cell in cells], []
+    if not mostly(number_of) or any(map(_CODE.fullmatch, sample)):
+        return Column(name, "text", different=different), [None] * len(cells), []
+    comma = _has_decimal_comma(filled)
+    read = [number_of(cell, comma) or (None, "") for cell in cells]
+    values, units = [value for value, _ in read], [unit for _, unit in read]
+    known = [*dict.fromkeys(filter(None, [unit_of(name), *units]))]
+    exact = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
+    decimals = max(exact, 2) if exact and CURRENCIES.intersection(known) else exact  # 57.40 €
+    if len(known) > 1:
+        return Column(name, "number", "", known, decimals, different), values, units
+    return Column(name, "number", next(iter(known), ""), (), decimals, different), values, []
 
 
 def date_of(text: str) -> str | None:
@@ -81,22 +79,20 @@ def date_of(text: str) -> str | None:
     return (iso_date(text) or None) if _DATE.fullmatch(text) else None
 
 
-def number_of(text: str) -> tuple[float, str] | None:
+def number_of(text: str, comma: bool | None = None) -> tuple[float, str] | None:
     """Return the number that a text is, and its unit; None for what is none."""
+    if match := _TIME.fullmatch(text):
+        return int(match[1]) * 3600.0 + int(match[2]) * 60 + int(match[3] or 0), TIME
     match = _NUMBER.fullmatch(text.strip())
-    return (_number(match, _has_decimal_comma([match])), _unit(match)) if match else None
+    return (_number(match, _has_decimal_comma([text]) if comma is None else comma), _unit(match)) if match else None
 
 
-def _seconds(cell: str) -> float | None:
-    match = _TIME.fullmatch(cell)
-    return float(int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3] or 0)) if match else None
-
-
-def _has_decimal_comma(matches: Sequence[re.Match[str]]) -> bool:
+def _has_decimal_comma(cells: Sequence[str]) -> bool:
     """Return whether the comma is the decimal mark of a column.
 
     It is also where all dots of money stand before three digits: 1.140 € is no price to a tenth of a cent.
     """
+    matches = [*filter(None, map(_NUMBER.fullmatch, cells))]
     digits = [match["digits"] for match in matches]
     if any(re.search(r"\.\d{3},|^\d+,\d{1,2}$|,\d{4,}$", each) for each in digits):
         return True

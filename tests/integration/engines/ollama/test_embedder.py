@@ -77,7 +77,7 @@ def test_a_text_that_is_too_long_is_embedded_by_its_halves(server):
 @pytest.mark.parametrize(
     ("name", "error", "said"),
     [
-        ("none", ModelMissing, "has no model none, which embeds your texts"),
+        ("none", ModelMissing, "has no model none, and the embedder ollama/none needs one"),
         ("tiny", EngineError, "tiny is no embedding model"),
         ("embed:cloud", NotLocal, r"would send your question and passages to ollama\.com"),
         ("away", NotLocal, r"to https://example\.org"),

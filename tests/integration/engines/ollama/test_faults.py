@@ -32,7 +32,7 @@ from support.ollama_server import (
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, ModelMissing, NotLocal, ServerDown
 from local_rag.core.protocols import Attempt
-from local_rag.engines.ollama import calls as ollama_calls
+from local_rag.engines import calls
 
 ANSWER = "It costs 100 euros [1]."
 OUT_OF_MEMORY = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
@@ -43,7 +43,7 @@ WITHOUT_END = "broke off without an end"
 @pytest.fixture
 def impatient(monkeypatch):
     """Settings for a server that must answer at once; the time to read a prompt is left out."""
-    monkeypatch.setattr(ollama_calls, "READING", 1e6)
+    monkeypatch.setattr(calls, "READING", 1e6)
     return {"idle_seconds": 0.3, "load_seconds": 0.7}
 
 

@@ -14,7 +14,7 @@ from support.ollama_server import say, slow, stall
 from local_rag.core import cancel
 from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.protocols import Attempt
-from local_rag.engines.ollama import calls
+from local_rag.engines import calls
 
 PROMPT = 60.0
 """Seconds within which a stopped call lets go."""
