@@ -130,7 +130,7 @@ def assess(
     around, passage = _around(held, documents) if held else _nearest(plain, documents)
     asked = named(question)
     absent, apart = lacking(asked, around), lacking(asked, passage)
-    replaced = _of_another(question, _line(held, documents), held.span.text) if held and not absent else []
+    replaced = of_another(question, line_of(held, documents), held.span.text) if held and not absent else []
     evidence = Evidence(
         agreement,
         min(MOST_BEHIND, max(0.0, best - agreement)),
@@ -187,10 +187,10 @@ def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
 def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str]:
     """Return the sentence or row of a short answer with its header, and its passage with its header."""
     document = documents[answer.passage]
-    return f"{head(document)} {_line(answer, documents)}", f"{head(document)} {document.page_content}"
+    return f"{head(document)} {line_of(answer, documents)}", f"{head(document)} {document.page_content}"
 
 
-def _line(answer: RankedSpan, documents: Sequence[Document]) -> str:
+def line_of(answer: RankedSpan, documents: Sequence[Document]) -> str:
     """Return the sentence or row of a short answer."""
     text, start = documents[answer.passage].page_content, answer.span.start
     line = line_at(text, start)
@@ -198,7 +198,7 @@ def _line(answer: RankedSpan, documents: Sequence[Document]) -> str:
     return next(iter(within), line)
 
 
-def _of_another(question: str, line: str, answer: str) -> list[str]:
+def of_another(question: str, line: str, answer: str) -> list[str]:
     """Return the names and numbers of a question in whose place the line of an answer has others, so that those in its
     header do not count: class 4a for 4b, or the birth of another person.
     """
@@ -206,11 +206,12 @@ def _of_another(question: str, line: str, answer: str) -> list[str]:
     plain = line.replace(answer, " ")
     shapes = {_shape(label) for label in _LABEL.findall(fold(plain))}
     replaced = [name for name in absent if _LABEL.fullmatch(name) and _shape(name) in shapes]
-    people = names(question) - {month for both in MONTHS for month in both}
+    months = {month for both in MONTHS for month in both}
+    people = names(question) - months
     asked = set(content_stems(question)) - set(content_stems(" ".join(people)))
     place = next((word.start() for word in WORD.finditer(plain) if stem(fold(word.group())) in asked), 0)
     before = _INNER_NAME.findall(plain[:place].rpartition("\n")[2])
-    if before and fold(before[-1]) not in people:
+    if before and fold(before[-1]) not in people | months:
         replaced += [name for name in absent if name in people]
     return sorted(set(replaced))
 

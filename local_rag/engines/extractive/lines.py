@@ -101,7 +101,8 @@ def _says_more(question: str, line: str) -> bool:
     """
     if key := KEY.match(line):
         asked = set(content_stems(question))
-        return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
+        named = stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
+        return named and is_of_kind(question, line) is not False
     return is_of_kind(question, line) is True
 
 
