@@ -35,8 +35,8 @@ FLOOR = -5.0
 MOST_BEHIND = 6.0
 """The largest distance between a short answer and the best one that is counted, in log odds."""
 UNNAMED = 0.49
-"""The highest probability of an answer beside which a name or number of the question is missing, unless it is sure:
-between .5 and `SURE` half of these are right.
+"""The highest probability of an answer whose passage lacks a name or number of the question, unless it is sure: between
+.5 and `SURE` half of these are right.
 """
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
@@ -144,7 +144,7 @@ def assess(
     logit = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, evidence, strict=True))
     logit += 0.0 if kind is None else OF_KIND if kind else OTHER_KIND
     chance = probability(logit)
-    if replaced or (absent and chance < SURE):
+    if replaced or (apart and chance < SURE):
         chance = min(chance, UNNAMED)
     return Assessment(round(chance, 4), _why(evidence, kind, held, apart or absent or replaced))
 

@@ -38,7 +38,8 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("whole", r".*\b(?:differences?|compare|summari[sz]e|summary)\b|what (?:is|are) .*\babout\W*$"
               r"|how (?:did|has|have) .* changed? (?:from|between)\b"),
     ("several", r".*\b(?:why|how come)\b|.*\b(?:what|which) (?:(?:is|was|are) the )?(?:reasons?|causes?|caused)\b"),
-    ("items", r"(?:list|name)\b|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
+    ("items", r"(?:list|name)\b|who (?:belongs? to|attends?|attended|(?:was|were) present|are (?:in|on))\b"
+              r"|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
               r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
               r"|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
               r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"),

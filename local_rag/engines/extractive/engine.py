@@ -28,6 +28,7 @@ from local_rag.engines.extractive.lines import (
     laid_out,
     listed,
     may_be_all,
+    statements,
     unmet,
 )
 from local_rag.engines.extractive.quotes import as_written, quotes, spoken
@@ -252,7 +253,10 @@ class ExtractiveEngine:
             cancel.check()
             yield AnswerDelta(piece)
         if pieces:
-            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(unmet(pieces, attempt.shape))))
+            every = self._set_out(question, documents) if questions.kind_of(question) == "items" else ()
+            cut = [f"{len(pieces)} of {len(every)} shown"] if len(pieces) < len(every) else []
+            notes = (*unmet(pieces, attempt.shape), *cut)
+            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=notes))
         else:
             usage = _usage(started) if self.reads(question) else self._unread(started)
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
@@ -306,7 +310,8 @@ class ExtractiveEngine:
         if not self.reads(question):
             return by_words(question, passages, detected(question))
         weights = questions.stem_weights(question, self._corpus)
-        return listed(question, passages, weights) or facts(question, passages, weights)
+        found = statements(question, passages, weights) or listed(question, passages, weights)
+        return found or facts(question, passages, weights)
 
     def _best(
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
@@ -416,9 +421,13 @@ class ExtractiveEngine:
             return SURE_USEFULNESS, SCORE, "what the document says of itself"
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
-        if lines and (questions.kind_of(question) == "items" or not self.reads(question)):
-            why = f"it holds {lines[0].share:.0%} of the question"
-            return (SURE_USEFULNESS if lines[0].complete else DOUBTFUL), lines[0].share, why
+        counted = questions.kind_of(question) == "items" or statements(question, documents, weights)
+        if lines and (counted or not self.reads(question)):
+            first = lines[0]
+            why = f"it holds {first.share:.0%} of the question"
+            if first.of > len(lines):
+                why = f"{len(lines)} of {first.of} shown"
+            return (SURE_USEFULNESS if first.complete else DOUBTFUL), first.share, why
         return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
 
     @_timed
