@@ -119,7 +119,9 @@ def _says_more(question: str, line: str) -> bool:
 
 
 def statements(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
-    """Return the sentences in which the person that a question names says something about its topic, best first."""
+    """Return the sentences in which the person that a question names says something about its topic; not `complete` if
+    only the heading names the topic.
+    """
     form = document_question(question)
     if form is None or form.asks != "topic" or not written_names(f"- {form.name}"):
         return []
@@ -130,10 +132,10 @@ def statements(question: str, passages: Sequence[Document], weights: dict[str, f
         for span in sentences(passage.page_content):
             said = _SAYS.split(sentence := span.of(passage.page_content), maxsplit=1)
             if len(said) > 1 and not who.isdisjoint(words(said[0])):
-                share = coverage(topic, f"{heading} {said[-1]}")
-                found.append(Line(" ".join(plain(sentence).split()), place, share))
-    best = max((line.share for line in found), default=0.0)
-    return [line for line in found if line.share == best >= NEARLY_ALL]
+                share, whole = coverage(topic, f"{heading} {said[-1]}"), coverage(topic, said[-1]) >= NEARLY_ALL
+                found.append(Line(" ".join(plain(sentence).split()), place, share, whole))
+    best = max(((line.complete, line.share) for line in found), default=(False, 0.0))
+    return [line for line in found if (line.complete, line.share) == best and line.share >= NEARLY_ALL]
 
 
 def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
@@ -143,23 +145,34 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
     if not weights or kind_of(question) != "items":
         return []
     found: list[tuple[tuple[float, float], list[Line]]] = []
+    of_names = content_stems(" ".join(named(question)))
+    attribute = {stem: weight for stem, weight in weights.items() if stem not in of_names} or weights
     for place, passage in enumerate(passages):
         heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
         headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
         least = ANSWERING_SHARE if headed else NEARLY_ALL
         every = [(block.introduction, block.items) for block in lists(passage.page_content)]
         inline = (span.of(passage.page_content) for span in sentences(passage.page_content))
-        every += [(sentence, []) for sentence in inline if is_inline_list(sentence) and not is_row(sentence)]
+        every += [(sentence, []) for sentence in inline if _enumerates(sentence)]
         for introduction, items in every:
             share = coverage(weights, f"{head(passage)} {introduction}")
-            if share >= least and coverage(weights, f"{heading} {introduction}") >= INTRODUCED:
+            introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
+            if share >= least and introduced:
                 counted = (asked_number(question) or asked_number(introduction)) if items else 0
                 texts = [f"{ITEM}{item}" for item in items] or [" ".join(plain(without_bullet(introduction)).split())]
                 if items and introduction.endswith(":"):
                     texts[0] = f"{introduction}\n{texts[0]}"
                 lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]
-                found.append(((coverage(weights, introduction), share), lines))
+                found.append(((coverage(attribute, introduction), share), lines))
     return max(found, default=((), []), key=lambda each: each[0])[1]
+
+
+def _enumerates(sentence: str) -> bool:
+    """Return whether a sentence lists three things or more, but no dates or amounts."""
+    _, *things = re.split(r",? (?:and|or|und|oder) |[,;] ", sentence)
+    return (
+        is_inline_list(sentence) and not is_row(sentence) and len(things) > 1 and not re.search(r"\d", " ".join(things))
+    )
 
 
 def may_be_all(question: str, text: str, sentences: int) -> bool:
