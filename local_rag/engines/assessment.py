@@ -17,11 +17,11 @@ from local_rag.text.answer_values import RankedSpan, place_of, ranked, same, val
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import NUMBER_WORDS
 from local_rag.text.marks import without_marks
-from local_rag.text.names import head
-from local_rag.text.numbers import numbers, written_names
+from local_rag.text.names import MONTHS, head
+from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.questions import asks_for_amount, coverage, lacking, named
 from local_rag.text.sentences import sentences
-from local_rag.text.words import content_stems, fold, words
+from local_rag.text.words import WORD, content_stems, fold, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -36,6 +36,10 @@ MOST_BEHIND = 6.0
 """The largest distance between a short answer and the best one that is counted, in log odds."""
 USELESS, NOT_SHOWN, DOUBTFUL, SURELY = 1, 2, 3, 5
 """The usefulness of a text without content, of one below SHOWN, of one that may answer, and of one that surely does."""
+UNNAMED = 0.49
+"""The highest probability of an answer whose passage lacks a name or number of the question, unless it is sure: between
+.5 and `SURE` half of these are right.
+"""
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
 
@@ -67,6 +71,10 @@ _MOMENT = re.compile(
     r"|\b(?:centur(?:y|ies)|decade|dusk|dawn|sunset|sunrise|today|tomorrow|yesterday|now|later|soon|always|never|spring|summer|autumn|winter|noon|midnight|morning|evening|night|easter|christmas"
     r"|after|before|until|during|while|once|every|annually|daily|weekly|monthly|yearly|days?|weeks?|months?|years?)\b"
 )
+_LABEL = re.compile(r"\b(?:(?:19|20)\d\d|\d+[a-z]|[a-z]\d+)\b")
+"""A year, or a number with a letter, of which a text may name another in the place of the one that is asked for."""
+_INNER_NAME = re.compile(r"(?<=[\w,] )[^\W\d_a-z][^\W\d_A-Z]{2,}")
+"""A capitalised word that does not begin a sentence or a line."""
 _WHO = re.compile(r"\s*(?:who|whose|whom)\b")
 _WHAT = re.compile(r"\s*(?:what|which)\b")
 _HOW_MUCH = re.compile(r"\bhow (?:much|high|big|large|expensive)\b|\bwhat\b")
@@ -129,6 +137,7 @@ def assess(
     around, passage = _around(held, documents) if held else _nearest(plain, documents)
     asked = named(question)
     absent, apart = lacking(asked, around), lacking(asked, passage)
+    replaced = of_another(question, line_of(held, documents), held.span.text) if held and not absent else []
     evidence = Evidence(
         agreement,
         min(MOST_BEHIND, max(0.0, best - agreement)),
@@ -141,7 +150,10 @@ def assess(
     kind = is_of_kind(question, plain)
     logit = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, evidence, strict=True))
     logit += 0.0 if kind is None else OF_KIND if kind else OTHER_KIND
-    return Assessment(round(probability(logit), 4), _why(evidence, kind, held, apart or absent))
+    chance = probability(logit)
+    if replaced or (apart and chance < SURE):
+        chance = min(chance, UNNAMED)
+    return Assessment(round(chance, 4), _why(evidence, kind, held, apart or absent or replaced))
 
 
 def _why(evidence: Evidence, kind: bool | None, held: RankedSpan | None, absent: Sequence[str]) -> str:
@@ -182,12 +194,37 @@ def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
 def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str]:
     """Return the sentence or row of a short answer with its header, and its passage with its header."""
     document = documents[answer.passage]
-    text, start = document.page_content, answer.span.start
+    return f"{head(document)} {line_of(answer, documents)}", f"{head(document)} {document.page_content}"
+
+
+def line_of(answer: RankedSpan, documents: Sequence[Document]) -> str:
+    """Return the sentence or row of a short answer."""
+    text, start = documents[answer.passage].page_content, answer.span.start
     line = line_at(text, start)
-    if not is_row(line):
-        within = [span for span in sentences(text) if span.start <= start < span.end]
-        line = within[0].of(text) if within else line
-    return f"{head(document)} {line}", f"{head(document)} {text}"
+    within = () if is_row(line) else (span.of(text) for span in sentences(text) if span.start <= start < span.end)
+    return next(iter(within), line)
+
+
+def of_another(question: str, line: str, answer: str) -> list[str]:
+    """Return the names and numbers of a question in whose place the line of an answer has others, so that those in its
+    header do not count: class 4a for 4b, or the birth of another person.
+    """
+    absent = lacking(named(question), line)
+    plain = line.replace(answer, " ")
+    shapes = {_shape(label) for label in _LABEL.findall(fold(plain))}
+    replaced = [name for name in absent if _LABEL.fullmatch(name) and _shape(name) in shapes]
+    months = {month for both in MONTHS for month in both}
+    people = names(question) - months
+    asked = set(content_stems(question)) - set(content_stems(" ".join(people)))
+    place = next((word.start() for word in WORD.finditer(plain) if stem(fold(word.group())) in asked), 0)
+    before = _INNER_NAME.findall(plain[:place].rpartition("\n")[2])
+    if before and fold(before[-1]) not in people | months:
+        replaced += [name for name in absent if name in people]
+    return sorted(set(replaced))
+
+
+def _shape(label: str) -> str:
+    return re.sub(r"[a-z]", "a", re.sub(r"\d+", "9", label)) if not label.isdecimal() else "year"
 
 
 def _nearest(plain: str, documents: Sequence[Document]) -> tuple[str, str]:

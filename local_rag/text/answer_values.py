@@ -42,7 +42,9 @@ _DATES = [
 ]
 DATED = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", form.pattern) for form in _DATES[:-1]), re.IGNORECASE)
 """A date that is more than a year."""
+_MONTH_ALONE = re.compile(rf"(?:(?i:every|each|in|in late|in early) )?(?=[A-Z])(?i:{_MONTH})")
 _CLOCK = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))? ?([ap])\.?m\b", re.IGNORECASE)
+_CURRENCIES = ("$", "€", "£", "¥", "chf")
 _BEFORE = re.compile(r"(?:(?:[$€£¥]|\b[A-Z]{3}) ?)?[\d.,]*$")
 _BEHIND = re.compile(r" ?[ap]\.?m\b|(?:[ -]?[^\W\d_]+){0,2}| ?%")
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
@@ -64,6 +66,8 @@ def value_of(passage: str, start: int, end: int) -> Value | None:
     text = passage[start:end]
     if date := _date(fold(text)):
         return Value("date", date)
+    if month := _MONTH_ALONE.fullmatch(text):
+        return Value("date", (0, _MONTHS[fold(month["month"])], 0))
     before, behind = _BEFORE.search(passage[:start]), _BEHIND.match(passage[end:])
     wide = f"{before.group() if before else ''}{text}{behind.group() if behind else ''}"
     if found := quantities(_CLOCK.sub(_of_24_hours, wide)):
@@ -116,6 +120,8 @@ def _same_number(first: Quantity, second: Quantity) -> bool | None:
     if not (_DECIMAL.fullmatch(mine) and _DECIMAL.fullmatch(theirs)):  # 10:30, or a version
         return None if mine.startswith(f"{theirs}.") or theirs.startswith(f"{mine}.") else False
     rounded, exact = sorted((mine, theirs), key=_digits)
+    if first.unit == second.unit and first.unit in _CURRENCIES and _digits(rounded) < 2:
+        return False  # 2,000 euros are not 1,780
     return None if float(f"{float(exact):.{_digits(rounded) - 1}e}") == float(rounded) else False
 
 

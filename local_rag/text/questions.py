@@ -38,7 +38,8 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("whole", r".*\b(?:differences?|compare|summari[sz]e|summary)\b|what (?:is|are) .*\babout\W*$"
               r"|how (?:did|has|have) .* changed? (?:from|between)\b"),
     ("several", r".*\b(?:why|how come)\b|.*\b(?:what|which) (?:(?:is|was|are) the )?(?:reasons?|causes?|caused)\b"),
-    ("items", r"(?:list|name)\b|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
+    ("items", r"(?:list|name)\b|who (?:belongs? to|attends?|attended|(?:was|were) present|are (?:in|on))\b"
+              r"|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
               r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
               r"|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
               r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"),
@@ -50,10 +51,18 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("several", r".*\bhow\b"),
 )  # fmt: skip
 """Patterns by kind; the first one that matches a folded question decides."""
+_ASPECT = (
+    r"(?:(?:: *|,? (?=how\b|when\b|wh\w+ (?:is|are|was|were|do|does|did)\b))(?P<tail>.+)"
+    r"|,? (?:in terms of|with regard to|regarding|concerning|about|as to|in) (?:the |their )?(?P<aspect>[^:]+))?$"
+)
 _COMPARISON = re.compile(
     r"(?:(?:[\w']+ ){0,4}(?:differences?|distinction) (?:is there |are there )?between|(?:please )?compare|contrast)"
-    r" (?:the )?(?P<first>.+?) (?:and|with|to|versus|vs\.?) (?:the )?(?P<second>(?:(?!\b(?:what|which|who)\b).)+)$",
+    r" (?:the )?(?P<first>.+?) (?:and|with|to|versus|vs\.?) (?:the )?(?P<second>(?:(?!\b(?:what|which|who)\b).)+?)"
+    rf"{_ASPECT}",
     re.IGNORECASE,
+)
+_DIFFER = re.compile(
+    rf"how (?:do|does|did) (?:the )?(?P<first>.+?) (?:and|from) (?:the )?(?P<second>.+?) differ{_ASPECT}", re.IGNORECASE
 )
 _CHANGE = re.compile(
     r"how (?:did|has|have) (?P<subject>.+?) changed? (?:from|between) (?P<first>.+?) (?:to|and) (?P<second>.+)",
@@ -61,6 +70,7 @@ _CHANGE = re.compile(
 )
 _HOW = re.compile(rf"\bhow (?:{_MEASURED})\b", re.IGNORECASE)
 _AMOUNT = re.compile(rf"\bhow (?:many|much|{_MEASURED})\b|\bnumber of\b|\bwhat (?:do|does|did) .* cost\b")
+_FILE_NAME = re.compile(r"_|\.[a-z]{2,4}\b")
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _OF = frozenset("of in for at on by from".split())
 _COUNTED = re.compile(
@@ -204,24 +214,32 @@ def sides(question: str) -> list[tuple[str, str]]:
         if (year := re.search(r" \d{4}$", second)) and not re.search(r"\d{4}$", first):
             first += year.group()
         return [(side, f"What was {match['subject']} in {side}?") for side in (first, second)]
-    match = _COMPARISON.match(plain)
+    match = _COMPARISON.match(plain) or _DIFFER.match(plain)
     if match is None:
         return []
     first, second = match["first"].split(), match["second"].split()
     before: list[str] = []
     behind: list[str] = []
     places = [place for place, word in enumerate(first, 1) if fold(word) in _OF]
+    if places and fold(second[0]) == fold(first[places[-1] - 1]):
+        second = second[1:]
     if places and _OF.isdisjoint(map(fold, second)):
         before = first[: places[-1]]
     elif not places and len(second) > len(first):
         behind = second[len(first) :]
-    own = " ".join(first[len(before) :]), " ".join(second[: len(second) - len(behind)])
-    return [(side, f"What is {' '.join([*before, side, *behind])}?") for side in own]
+    each = first[len(before) :], second[: len(second) - len(behind)]
+    own = [" ".join(side[fold(side[0]) == "the" and len(side) > 1 :]) for side in each]
+    asks = match["tail"] or (f"What is the {match['aspect']}" if match["aspect"] else "")
+    found = []
+    for side in own:
+        whole = _FILE_NAME.sub(" ", " ".join([*before, side, *behind])).strip()
+        found.append((side, f"{asks} ({whole})?" if asks else f"What is {whole}?"))
+    return found
 
 
 def asked(question: str) -> list[str]:
-    """Return the questions that have to be answered: one for each side, or the question itself."""
-    return [side for _, side in sides(question)] or [question]
+    """Return the questions that have to be answered: one for each side or part, or the question itself."""
+    return [side for _, side in sides(question)] or whole_parts(question)
 
 
 _JOINED = re.compile(
@@ -236,6 +254,27 @@ def parts(question: str) -> list[str]:
     asked = [part.strip(" ,?") for part in _JOINED.split(question)]
     whole = len(asked) < 2 or any(len(words(part)) < 3 for part in asked)
     return [question] if whole else [f"{part[:1].upper()}{part[1:]}?" for part in asked]
+
+
+def whole_parts(question: str) -> list[str]:
+    """Return the parts of a question, each with what it is about if only another part says that: "How much is the
+    deposit (Harbour Row 3)?".
+    """
+    each = parts(question)
+    if len(each) < 2:
+        return each
+    about = [_about(part) for part in each]
+    shared = next(filter(None, about), " ".join(subject_words(each[0])))
+    return [part if said or named(part) else f"{part[:-1]} ({shared})?" for part, said in zip(each, about, strict=True)]
+
+
+def _about(part: str) -> str:
+    """Return the words behind the first preposition of a question, else its names and numbers."""
+    plain = re.sub(r"\b(do|does|did|will|can) (.+) \w+$", r"\1 \2", part.rstrip(" ?"), flags=re.IGNORECASE)
+    if match := re.search(rf"\b(?:{'|'.join(_OF)}) (?:(?:the|my|our|this) )?(.+)$", plain):
+        return match[1]
+    own = named(plain)
+    return " ".join(word for word in written_words(plain) if own & set(words(word)))
 
 
 _OTHERWISE = [

@@ -29,12 +29,13 @@ from local_rag.engines.extractive.lines import (
     laid_out,
     listed,
     may_be_all,
+    statements,
     unmet,
 )
 from local_rag.engines.extractive.quotes import as_written, quotes, spoken
 from local_rag.engines.extractive.reader import ExtractiveReader
 from local_rag.text import questions
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_texts import OF_QUESTION, TABLES, is_refusal, texts_for
 from local_rag.text.display import joined, shorten
 from local_rag.text.languages import NAMES, detected
 from local_rag.text.lexicon import PRESENT
@@ -68,6 +69,8 @@ docs/measurements.md.
 _RELATIVE = re.compile(
     r"\b(?:this|last|next) (?:week|weekend|month|year|season|spring|summer|autumn|winter|[a-z]+day)\b"
 )
+_UNTOLD = re.compile(rf"\s*(?:{'|'.join(re.escape(texts.not_told) for texts in TABLES.values())}): .+\Z", re.DOTALL)
+"""The line that names the parts of a question without an answer."""
 _LABEL = re.compile(r"^[^\n\[\]]{1,60}:\n(?=- )", re.MULTILINE)
 """The name of a side, above the quotes for it."""
 
@@ -220,7 +223,8 @@ class ExtractiveEngine:
         """Reject a passage for a question about one fact if it lacks words of the question that another file is named
         after.
         """
-        if questions.kind_of(question) != "fact" or questions.complexity(question) == "multi":
+        several = questions.complexity(question) == "multi" or len(questions.parts(question)) > 1
+        if questions.kind_of(question) != "fact" or several:
             return verdict
         weights = questions.stem_weights(question, self._corpus)
         lacks = set(questions.missing(question, f"{head(document)} {document.page_content}", weights))
@@ -243,17 +247,42 @@ class ExtractiveEngine:
         if documents and not attempt.direct:
             failed = " ".join([attempt.written or "", *(draft for draft, _ in attempt.failed)])
             sentences = computed_answers(documents, failed)
-            sentences = sentences or marked_answers(question, documents, attempt.shape, failed)
-            sentences = sentences or self._quoted(question, documents, attempt, failed)
+            sentences = sentences or self._of_parts(question, documents, attempt, failed)
+            sentences = sentences or self._said(question, documents, attempt, failed)
         pieces = list(laid_out(list(dict.fromkeys(sentences)), attempt.shape))
         for piece in pieces[:-1]:
             cancel.check()
             yield AnswerDelta(piece)
         if pieces:
-            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=tuple(unmet(pieces, attempt.shape))))
+            every = self._set_out(question, documents) if questions.kind_of(question) == "items" else ()
+            cut = [f"{len(pieces)} of {len(every)} shown"] if len(pieces) < len(every) else []
+            notes = (*unmet(pieces, attempt.shape), *cut)
+            yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=notes))
         else:
             usage = _usage(started) if self.reads(question) else self._unread(started)
             yield AnswerDelta(attempt.shape.refusal, usage=usage)
+
+    def _of_parts(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
+        """Return the answers to the parts of a question, and a line that names those without one; empty if all are, or
+        if it has one part.
+        """
+        each = list(zip(questions.parts(question), questions.whole_parts(question), strict=True))
+        if len(each) < 2:
+            return []
+        found, missing = list[str](), list[str]()
+        for written, part in each:
+            said = self._said(part, documents, attempt, failed)
+            if said and self._answers(part, documents, " ".join(said))[0] >= DOUBTFUL:
+                found += said
+            else:
+                missing.append(f"{written[:1].lower()}{written[1:-1]}")
+        untold = f"{texts_for(OF_QUESTION, question).not_told}: {'; '.join(missing)}."
+        return [*found, *([untold] if missing else [])] if found else []
+
+    def _said(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
+        """Return what the documents say of themselves if that answers, else the best sentences, with their marks."""
+        said = marked_answers(question, documents, attempt.shape, failed)
+        return said or self._quoted(question, documents, attempt, failed)
 
     def _quoted(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:
         """Return the best sentences with their marks; from the documents that the question names, if these answer."""
@@ -282,7 +311,8 @@ class ExtractiveEngine:
         if not self.reads(question):
             return by_words(question, passages, detected(question))
         weights = questions.stem_weights(question, self._corpus)
-        return listed(question, passages, weights) or facts(question, passages, weights)
+        found = statements(question, passages, weights) or listed(question, passages, weights)
+        return found or facts(question, passages, weights)
 
     def _best(
         self, question: str, passages: Sequence[Document], attempt: Attempt, failed: str
@@ -308,16 +338,15 @@ class ExtractiveEngine:
         best = self._reader.chosen(question, passages, failed, 1) if sides else []
         if not sides or questions.holds_sides(question, " ".join(text for text, _ in best)):
             return best
-        texts = [f"{head(document)} {document.page_content}" for document in passages]
         chosen: dict[tuple[str, int], str] = {}
         for (label, asked), (other, _) in zip(sides, reversed(sides), strict=True):
-            places = [number for number, text in enumerate(texts) if questions.of_side(label, other, text)]
+            places = _of_side(label, other, passages)
             about = [passages[number] for number in places]
             lines = [(line.text, line.passage) for line in self._set_out(asked, about)]
             for text, place in lines[:1] or self._reader.chosen(asked, about, failed, 1):
                 if questions.of_side(label, other, text):
                     chosen.setdefault((text, places[place]), f"{ITEM}{text}")
-                elif not questions.of_side(other, label, texts[places[place]]):
+                elif places[place] not in _of_side(other, label, passages):
                     chosen.setdefault((text, places[place]), f"{label[:1].upper()}{label[1:]}:\n{ITEM}{text}")
         return [(text, place) for (_, place), text in chosen.items()]
 
@@ -364,31 +393,42 @@ class ExtractiveEngine:
             return Grade("fully", 5, (), COMPUTED, score=SCORE)
         passages = list(map(_with_properties, documents))
         headers = list(map(head, documents))
-        judged = sentence_supports(_LABEL.sub("", generation), passages, self._reader.supports, question, headers)
+        said, untold = _UNTOLD.sub("", generation), _UNTOLD.search(generation)
+        judged = sentence_supports(_LABEL.sub("", said), passages, self._reader.supports, question, headers)
         supports = tuple(support for _, support in judged)
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
             return Grade(overall(supports), 0, supports, reason)
-        if holds_answer(question, documents, without_marks(generation)):
-            level, score, why = SURELY, SCORE, "what the document says of itself"
-        else:
-            asked = questions.asked(question) if len(judged) > 1 else [question]
-            level, score, why = min(self._usefulness(text, documents, generation) for text in asked)
-        if level > DOUBTFUL and not may_be_all(question, generation, len(judged)):
-            level, why = DOUBTFUL, f"it is hardly the whole answer; {why}"
+        each = dict(zip(questions.whole_parts(question), questions.parts(question), strict=True))
+        asked = [part for part, written in each.items() if not untold or written[1:-1] not in untold[0]]
+        about = [(part, documents) for part in asked]
+        if len(judged) > 1 and (sides := questions.sides(question)):
+            about = [
+                (part, [documents[place] for place in _of_side(label, other, documents)])
+                for (label, part), (other, _) in zip(sides, reversed(sides), strict=True)
+            ]
+        level, score, why = min(self._answers(part, passages, said) for part, passages in about)
+        if level > DOUBTFUL and (untold or not may_be_all(question, said, len(judged))):
+            level, why = DOUBTFUL, untold[0].strip() if untold else f"it is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score)
         why = "; ".join(filter(None, (reason, why)))
         return Grade(overall(supports), level, supports, why, score=score)
 
-    def _usefulness(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+    def _answers(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
         """Assess the items of a list by its introduction, and any other text by the evaluator."""
+        if holds_answer(question, documents, without_marks(generation)):
+            return SURELY, SCORE, "what the document says of itself"
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
-        if lines and (questions.kind_of(question) == "items" or not self.reads(question)):
-            why = f"it holds {lines[0].share:.0%} of the question"
-            return (SURELY if lines[0].complete else DOUBTFUL), lines[0].share, why
+        counted = questions.kind_of(question) == "items" or statements(question, documents, weights)
+        if lines and (counted or not self.reads(question)):
+            first = lines[0]
+            why = f"it holds {first.share:.0%} of the question"
+            if first.of > len(lines):
+                why = f"{len(lines)} of {first.of} shown"
+            return (SURELY if first.complete else DOUBTFUL), first.share, why
         return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
 
     @_timed
@@ -419,6 +459,15 @@ class ExtractiveEngine:
         notes: list[str] = cancel.current().memory.setdefault((self, "notes"), [])
         notes.append(note)
         return replace(_usage(started), notes=(note,) if len(notes) == 1 else ())
+
+
+def _of_side(label: str, other: str, passages: Sequence[Document]) -> list[int]:
+    """Return the passages (from 0) about a side of a comparison: those whose header tells it, else those that hold
+    its words.
+    """
+    headed = [n for n, passage in enumerate(passages) if questions.of_side(label, other, head(passage))]
+    texts = (f"{head(passage)} {passage.page_content}" for passage in passages)
+    return headed or [n for n, text in enumerate(texts) if questions.of_side(label, other, text)]
 
 
 def _first(sources: Sequence[Source], catalog: Catalog) -> Source:

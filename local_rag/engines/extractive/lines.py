@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.assessment import is_of_kind
 from local_rag.engines.extractive.quotes import MAX_WORDS, is_inline_list, is_row, lists, spoken
+from local_rag.text.document_questions import document_question
 from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, claims, without_bullet, without_marks
 from local_rag.text.markup import plain
 from local_rag.text.metadata import is_computed
 from local_rag.text.names import head
-from local_rag.text.numbers import quantities
+from local_rag.text.numbers import quantities, written_names
 from local_rag.text.questions import (
+    ANSWERING_SHARE,
     asked_number,
     coverage,
     holds_sides,
@@ -29,6 +31,7 @@ from local_rag.text.questions import (
     months,
     named,
 )
+from local_rag.text.sentences import sentences
 from local_rag.text.words import content_stems, stem, words
 
 if TYPE_CHECKING:
@@ -48,15 +51,24 @@ KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[
 COMPUTED = "it is computed from the table"
 
 
+_SAYS = re.compile(
+    r"\b(?:said|says|asked|asks|reported|reports|thought|thinks|stated|states|explained|explains|added|adds|noted|notes"
+    r"|wrote|writes|suggested|suggests|proposed|proposes|mentioned|mentions|warned|warns|promised|promises|replied"
+    r"|answered|recommended|recommends|argued|argues|complained|objected|agreed|announced)\b|:\s"
+)
+"""A verb of saying, or the colon behind a speaker."""
+
+
 class Line(NamedTuple):
     """Hold a line or an item that answers by its words: its text, the passage (from 0), and the share of the question
-    in it and its headings. `complete`: no item of its list is known to be missing.
+    in it and its headings. `complete`: no item of its list, which has `of` items by its own words, is missing.
     """
 
     text: str
     passage: int
     share: float
     complete: bool = True
+    of: int = 0
 
 
 def facts(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
@@ -101,28 +113,66 @@ def _says_more(question: str, line: str) -> bool:
     """
     if key := KEY.match(line):
         asked = set(content_stems(question))
-        return stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
+        named = stem(words(key["key"])[-1]) in asked and not asked.issuperset(content_stems(line))
+        return named and is_of_kind(question, line) is not False
     return is_of_kind(question, line) is True
 
 
+def statements(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
+    """Return the sentences in which the person that a question names says something about its topic; not `complete` if
+    only the heading names the topic.
+    """
+    form = document_question(question)
+    if form is None or form.asks != "topic" or not written_names(f"- {form.name}"):
+        return []
+    who, topic = set(words(form.name)), {stem: weights[stem] for stem in content_stems(form.topic) if stem in weights}
+    found = []
+    for place, passage in enumerate(passages):
+        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        for span in sentences(passage.page_content):
+            said = _SAYS.split(sentence := span.of(passage.page_content), maxsplit=1)
+            if len(said) > 1 and not who.isdisjoint(words(said[0])):
+                share, whole = coverage(topic, f"{heading} {said[-1]}"), coverage(topic, said[-1]) >= NEARLY_ALL
+                found.append(Line(" ".join(plain(sentence).split()), place, share, whole))
+    best = max(((line.complete, line.share) for line in found), default=(False, 0.0))
+    return [line for line in found if (line.complete, line.share) == best and line.share >= NEARLY_ALL]
+
+
 def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
-    """Return the items of the list that a question asks for: its introduction and heading are about the question."""
+    """Return the items of the list that a question asks for, or the sentence that is one: its introduction and heading
+    are about the question.
+    """
     if not weights or kind_of(question) != "items":
         return []
     found: list[tuple[tuple[float, float], list[Line]]] = []
+    of_names = content_stems(" ".join(named(question)))
+    attribute = {stem: weight for stem, weight in weights.items() if stem not in of_names} or weights
     for place, passage in enumerate(passages):
         heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
-        for block in lists(passage.page_content):
-            share = coverage(weights, f"{head(passage)} {block.introduction}")
-            if share >= NEARLY_ALL and coverage(weights, f"{heading} {block.introduction}") >= INTRODUCED:
-                counted = asked_number(question) or asked_number(block.introduction)
-                complete = not counted or counted <= len(block.items)
-                items = [f"{ITEM}{item}" for item in block.items]
-                if block.introduction.endswith(":"):
-                    items[0] = f"{block.introduction}\n{items[0]}"
-                lines = [Line(item, place, share, complete) for item in items]
-                found.append(((coverage(weights, block.introduction), share), lines))
+        headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
+        least = ANSWERING_SHARE if headed else NEARLY_ALL
+        every = [(block.introduction, block.items) for block in lists(passage.page_content)]
+        inline = (span.of(passage.page_content) for span in sentences(passage.page_content))
+        every += [(sentence, []) for sentence in inline if _enumerates(sentence)]
+        for introduction, items in every:
+            share = coverage(weights, f"{head(passage)} {introduction}")
+            introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
+            if share >= least and introduced:
+                counted = (asked_number(question) or asked_number(introduction)) if items else 0
+                texts = [f"{ITEM}{item}" for item in items] or [" ".join(plain(without_bullet(introduction)).split())]
+                if items and introduction.endswith(":"):
+                    texts[0] = f"{introduction}\n{texts[0]}"
+                lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]
+                found.append(((coverage(attribute, introduction), share), lines))
     return max(found, default=((), []), key=lambda each: each[0])[1]
+
+
+def _enumerates(sentence: str) -> bool:
+    """Return whether a sentence lists three things or more, but no dates or amounts."""
+    _, *things = re.split(r",? (?:and|or|und|oder) |[,;] ", sentence)
+    return (
+        is_inline_list(sentence) and not is_row(sentence) and len(things) > 1 and not re.search(r"\d", " ".join(things))
+    )
 
 
 def may_be_all(question: str, text: str, sentences: int) -> bool:

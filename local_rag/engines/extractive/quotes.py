@@ -44,6 +44,7 @@ _OPEN_ENDS = frozenset(
 )
 """Words that end no sentence: a text with such an end was cut off."""
 _NUMBERED = re.compile(r"\([1a]\).*\([2b]\)")
+_SERIES = re.compile(r"\w, (?:\w+ ){1,4}(?:and|or|und|oder) \w")
 _DATELINE = re.compile(r"(?:[^\W\d_]+,? ){0,4}(?:\d{1,2}(?:st|nd|rd|th|\.)? [^\W\d_]+|[^\W\d_]+ \d{1,2},) \d{4}\.?")
 _CLAUSE = re.compile(r"(?<=[,;:|–—])\s+")
 _ROW = re.compile(r"\S \| ")
@@ -163,7 +164,7 @@ def lists(passage: str) -> list[Listed]:
         begun.update(place for place in range(first, first + size) if row or _indent(written[place]) == level)
         items = _first_cells(written[first : first + size]) if row else _items(written[first : first + size], level)
         if len(items) > 1:
-            introduction = written[first - 1].strip() if first else ""
+            introduction = sentences(written[first - 1])[-1].of(written[first - 1]) if first else ""
             found[first] = Listed(introduction, items, lines[first].start(), lines[first + size - 1].end())
     return [found[first] for first in sorted(found)]
 
@@ -202,8 +203,9 @@ def _first_clause(item: str) -> str:
 
 
 def is_inline_list(sentence: str) -> bool:
-    """Return whether a sentence is a list: "(1) one, (2) two", or short and with several commas."""
-    return bool(_NUMBERED.search(sentence)) or (sentence.count(",") > 1 and len(sentence.split()) <= MAX_ITEM_WORDS)
+    """Return whether a sentence is a list: "(1) one, (2) two", or short and with several commas or "a, b and c"."""
+    short = len(sentence.split()) <= MAX_ITEM_WORDS
+    return bool(_NUMBERED.search(sentence)) or (short and (sentence.count(",") > 1 or bool(_SERIES.search(sentence))))
 
 
 def is_dateline(line: str) -> bool:

@@ -16,7 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.assessment import assess, usefulness_of
+from local_rag.engines.assessment import assess, line_of, of_another, usefulness_of
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
@@ -60,13 +60,16 @@ class ExtractiveReader:
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """Return for each document the probability that it holds the answer, and why, in the question's language."""
-        each = zip(*(self._read(text, documents) for text in asked(question)), strict=True)
-        readings = [max(of_sides, key=lambda reading: reading.answerable) for of_sides in each]
-        texts = texts_for(OF_QUESTION, question)
-        return [
-            Relevance(label, round(reading.answerable, 4), explained(reading, texts))
-            for label, reading in zip(labels(question, readings, self._relevant), readings, strict=True)
-        ]
+        texts, each = texts_for(OF_QUESTION, question), list[list[Relevance]]()
+        for text in asked(question):
+            readings = self._read(text, documents)
+            each.append(
+                [
+                    Relevance(label, round(reading.answerable, 4), explained(reading, texts))
+                    for label, reading in zip(labels(text, readings, self._relevant), readings, strict=True)
+                ]
+            )
+        return [max(of, key=lambda one: (one.label == "relevant", one.score)) for of in zip(*each, strict=True)]
 
     def chosen(
         self, question: str, passages: Sequence[Document], failed: str, most: int, *, several: bool = False
@@ -93,6 +96,8 @@ class ExtractiveReader:
             if len(chosen) == most or (chosen and answer.logit < least) or self._score(answer) < self._answers:
                 break
             passage = passages[answer.passage].page_content
+            if of_another(question, line_of(answer, passages), answer.span.text):
+                continue
             quote = _around(answer, every, passage)
             text = as_written(quote, wanted, answer.span.text) if quote else ""
             items = items_around(passage, answer.span.start) if kind == "items" and not chosen else []

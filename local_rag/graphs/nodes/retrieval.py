@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from langchain_core.documents import Document
 
@@ -23,6 +23,7 @@ from local_rag.graphs.tables import with_computed
 from local_rag.index.exact_words import quoted_phrases
 from local_rag.text.display import joined, plural, shorten
 from local_rag.text.metadata import chunk_id
+from local_rag.text.questions import asked
 from local_rag.text.words import query_key
 
 WIDER = 5
@@ -71,7 +72,7 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
     """
     phrases = quoted_phrases(state["question"])[:PHRASES] if deps.index.narrows else ()
     if not phrases:
-        return search(deps, query, deps.k, exclude)
+        return _of_each(asked(query), deps, exclude)
     passages: list[Document] = []
     for wanted in dict.fromkeys([tuple(phrases), *((phrase,) for phrase in phrases), ()]):
         if len(passages) < deps.k:
@@ -81,6 +82,13 @@ def retrieved(state: State, deps: Deps, emit: Emit, query: str, exclude: Collect
         quotes = [f'"{shorten(phrase, 60)}"' for phrase in missing]
         emit(Note(f"no passage holds {joined(quotes, 'or')} word for word"))
     return passages
+
+
+def _of_each(asked: Sequence[str], deps: Deps, exclude: Collection[str]) -> list[Document]:
+    """Return the k best passages for each part of a question, in turns."""
+    found = [search(deps, each, deps.k, exclude) for each in asked]
+    ranked = {chunk_id(passage): passage for turn in zip_longest(*found) for passage in turn if passage}
+    return list(ranked.values())
 
 
 def search(deps: Deps, query: str, k: int, exclude: Collection[str], phrases: Sequence[str] = ()) -> list[Document]:

@@ -130,6 +130,8 @@ def value(text):
         ("<a dozen> eggs", "<12> eggs", True),
         ("within <30> days", "within <40> days", False),
         ("<300> euros", "<350 euros>", False),
+        ("<2,000> euros", "<1,780 euros>", False),
+        ("every <May>", "<April>", False),
         ("12,<480> people", "<12,500> people", None),
         ("<24 months>", "<two years>", None),
         ("<€300>", "<$300>", None),

@@ -538,3 +538,95 @@ def test_a_question_for_a_name_that_no_file_holds_is_refused_with_the_name():
 )  # fmt: skip
 def test_a_part_of_what_was_asked_for_is_doubtful(engine, question, documents, text):
     assert engine.grade(question, documents, text).usefulness <= 3
+
+
+LEASE = passage(
+    20,
+    "The lease of the boathouse begins on 1 June 2021 and ends on 31 May 2026. The rent of the boathouse is 410 euros "
+    "per month.",
+    source="leases/boathouse.md",
+    title="Lease of the boathouse",
+)
+MINUTES = passage(
+    21,
+    "Ada Quill said that the new fee is too high for pensioners. Tom Marsh reported that the pump of the well has "
+    "failed twice. The annual fee rises from 45 euros to 52 euros.",
+    source="minutes.md",
+    title="Minutes of the garden club",
+    heading="The well",
+)
+PARENTS = passage(
+    22,
+    "Class 4a meets at the main gate at 8:15. Class 4a visits the museum.",
+    source="notice.md",
+    title="Notice to the parents of classes 4a and 4b",
+)
+FAMILY = passage(
+    23,
+    "The mill belongs to Ruth Ekdal. Her husband Johan was born on 2 May 1951.",
+    source="family.md",
+    title="Ruth Ekdal and her family",
+)
+
+
+def test_each_part_of_a_question_is_answered_or_named_as_missing(engine):
+    question = "When does the lease of the boathouse end, and how much is the rent?"
+    text = answer(engine, question, [LEASE])
+    assert "31 May 2026. [1]" in text and "410 euros per month. [1]" in text and "could not tell" not in text
+    assert engine.grade(question, [LEASE], text).usefulness == 5
+    question = "When does the lease of the boathouse end and who is the caretaker?"
+    text = answer(engine, question, [LEASE])
+    assert "31 May 2026. [1]" in text and text.endswith("I could not tell from your files: who is the caretaker.")
+    grade = engine.grade(question, [LEASE], text)
+    assert grade.support == "fully" and grade.usefulness == 3 and "who is the caretaker" in grade.why
+    assert answer(engine, "Who is the caretaker and what is a marmot called?", [TABLE]) == NOT_IN_PASSAGES
+
+
+def test_named_files_are_compared_in_what_is_asked(engine):
+    each = [
+        passage(number, f"The tenant pays a deposit of {paid} euros.", source=f"lease_elm_{version}.md", title="Lease")
+        for number, (version, paid) in enumerate([("draft", "2,000"), ("signed", "1,780")], 1)
+    ]
+    question = "Compare lease_elm_draft.md and lease_elm_signed.md: how much is the deposit?"
+    text = answer(engine, question, each)
+    assert "2,000 euros. [1]" in text and "1,780 euros. [2]" in text and "signed.md:" in text
+    assert engine.grade(question, each, text).usefulness == 5
+
+
+def test_what_a_person_said_stands_in_their_own_sentence(engine):
+    assert answer(engine, "What did Ada Quill say about the fee?", [MINUTES]) == (
+        "Ada Quill said that the new fee is too high for pensioners. [1]"
+    )
+    text = answer(engine, "What did Tom Marsh say about the fee?", [MINUTES])
+    assert text == NOT_IN_PASSAGES or engine.grade("What did Tom Marsh say about the fee?", [MINUTES], text).score < 0.5
+
+
+@pytest.mark.parametrize(
+    ("question", "document"),
+    [("When does class 4b meet at the main gate?", PARENTS), ("When was Ruth Ekdal born?", FAMILY)],
+)
+def test_a_sentence_about_something_beside_it_is_no_answer_though_the_header_names_it(engine, question, document):
+    text = answer(engine, question, [document])
+    assert text == NOT_IN_PASSAGES
+    beside = document.page_content
+    assert (engine.grade(question, [document], f"{beside} [1]").score or 0) < 0.5
+
+
+def test_a_list_in_a_sentence_is_whole_and_a_part_of_a_list_says_so(engine):
+    board = passage(
+        24,
+        "The board consists of the president, the treasurer and the secretary. It meets on Mondays.",
+        source="rules.md",
+        title="Rules of the rowing club",
+        heading="The board",
+    )
+    question = "Who belongs to the board of the rowing club?"
+    text = answer(engine, question, [board])
+    assert text == "The board consists of the president, the treasurer and the secretary. [1]"
+    assert engine.grade(question, [board], text).usefulness == 5
+    stages = passage(25, "The five stages of the tour are:\n- Sorby\n- Oslo\n- Turin", source="tour.md")
+    text = answer(engine, "What are the stages of the tour?", [stages])
+    grade = engine.grade("What are the stages of the tour?", [stages], text)
+    assert grade.usefulness == 3 and "3 of 5 shown" in grade.why
+    pieces = list(engine.answer("What are the stages of the tour?", [stages], Attempt(shape=Shape(sentences=2))))
+    assert pieces[-1].usage.notes == ("2 of 3 shown",)

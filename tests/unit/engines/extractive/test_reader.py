@@ -17,6 +17,7 @@ from local_rag.engines.extractive.reader import ExtractiveReader, labels
 from local_rag.text.answer_texts import ENGLISH, GERMAN
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.questions import (
+    asked,
     asked_number,
     complexity,
     holds_sides,
@@ -268,10 +269,36 @@ def test_kind(question, kind):
          ["the balance of the club in May 2024", "the balance of the club in June 2024"]),
         ("What covers the differences between mills and bakeries, such as what mill?", []),
         ("Who owns the mill and the bakery?", []),
+        ("How do the rents of Elm Street and Mill Lane differ?", ["rents of Elm Street", "rents of Mill Lane"]),
+        ("Compare the rent in the draft and in the signed lease", ["rent in draft", "rent in signed lease"]),
     ],
 )  # fmt: skip
 def test_a_comparison_asks_for_each_of_its_sides(question, each):
     assert [asked.split(" ", 2)[2] for _, asked in sides(question)] == [f"{side}?" for side in each]
+
+
+def test_a_comparison_in_one_thing_asks_that_of_each_side():
+    assert [
+        asked for _, asked in sides("Compare tariff_2023.md and tariff_2024.md: what does a kilowatt hour cost?")
+    ] == ["what does a kilowatt hour cost (tariff 2023)?", "what does a kilowatt hour cost (tariff 2024)?"]
+    assert [
+        asked for _, asked in sides("What is the difference between the draft and the signed lease in the rent?")
+    ] == ["What is the rent (draft lease)?", "What is the rent (signed lease)?"]
+
+
+@pytest.mark.parametrize(
+    ("question", "each"),
+    [
+        ("When does the lease of Mill Lane 2 end and how much is the rent?",
+         ["When does the lease of Mill Lane 2 end?", "How much is the rent (Mill Lane 2)?"]),
+        ("When was Ada born and what does Tom do?", ["When was Ada born?", "What does Tom do?"]),
+        ("Where does class 4b go, and how much does the trip cost?",
+         ["Where does class 4b go?", "How much does the trip cost (4b)?"]),
+        ("Who owns the mill and the bakery?", ["Who owns the mill and the bakery?"]),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_question_is_about_what_the_other_names(question, each):
+    assert asked(question) == each
 
 
 def test_a_text_may_say_how_many_things_it_names():
