@@ -48,9 +48,10 @@ def index_of(cases, settings, embedder):
     return indexed_corpus(cases, settings, Silent(), embedder)
 
 
-@pytest.fixture
-def settings(tmp_path):
-    cases = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES, DOCUMENTS)
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    """The settings of an index that no run changes."""
+    cases = CaseSet("shop", "jsonl", tmp_path_factory.mktemp("shop") / "shop.jsonl", CASES, DOCUMENTS)
     return index_of(cases, Settings.load(engine="extractive"), HashingEmbedder(window=250))
 
 

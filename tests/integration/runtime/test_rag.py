@@ -118,10 +118,11 @@ def test_every_passage_that_a_query_brings_is_an_event():
     assert (second.query, ids(second.documents)) == ("What does it cost? 1", ["90"])
 
 
-def test_k_and_within_reach_the_index():
+@pytest.mark.parametrize("graph", ["plain", "adaptive"])
+def test_k_and_within_reach_the_index(graph):
     corpus = FakeCorpus()
-    opened(corpus=corpus).ask("What does the plan cost?", graph="plain", k=2, within=["*.md"])
-    assert corpus.queries == [("What does the plan cost?", 2, ("*.md",), ())]
+    opened(corpus=corpus).ask("What does the plan cost?", graph=graph, k=2, within=["*.md"])
+    assert {(k, within) for _, k, within, _ in corpus.queries} == {(2, ("*.md",))}
 
 
 def test_the_clock_ends_a_question_with_a_marked_answer():

@@ -8,10 +8,10 @@ from functools import partial
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes import FakeFile, ScriptedEngine
-from support.graph_runs import ids, parts, run
+from support.graph_runs import asked_of, ids, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
 from local_rag.core.errors import EngineError
@@ -74,13 +74,12 @@ TABLE = [
     plain("retrieve generate"),
     plain("retrieve generate", "abstained", found=0),
     plain("retrieve generate", drafts=["It costs 100 euros."]),
-    plain("retrieve generate", drafts=["It costs 100 euros [9]."]),
     plain("retrieve generate", "partial", drafts=[f"{FINE} It is blue."]),
     plain("retrieve generate", "abstained", drafts=[NOT_IN_PASSAGES]),
-    plain("retrieve generate", "abstained", drafts=["the passages do not contain the answer [1]"]),
     # Self-RAG: some_relevant
     self_rag(f"{GRADED} {WRITTEN}"),
     self_rag(f"{GRADED} {WRITTEN}", relevant=["ynnn"]),
+    self_rag(f"{GRADED} {WRITTEN}", "partial", drafts=["The weather was splendid in Rome [1]."]),  # not verified
     self_rag(f"{GRADED} {AGAIN} {WRITTEN}", "partial", relevant=["nnnn", "y"], found=8),
     self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=40),
     self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=0),
@@ -298,6 +297,7 @@ def test_verdicts_lead_to_the_path_and_every_call_is_counted(way):
     assert (taken, state["status"]) == (way.path, way.status)
     assert state["generation"]
     assert state["usage"].calls == len(deps.engine.asked)
+    assert way.given.get("found") != 0 or not asked_of(deps.engine, "answer"), "nothing is generated from nothing"
     nodes = Counter(taken.split())
     attempts = WHOLE if way.given.get("self_rag") is EACH else "generate"
     budgets = {
@@ -318,7 +318,10 @@ def test_every_edge_that_is_drawn_is_taken_and_no_other(graph, wiring):
     drawn = Counter((edge.source, edge.target) for edge in edges)
     assert set(drawn.values()) == {1}, "one edge for each pair, so that a path names its edges"
     whole = way(graph, "overview", corpus=FakeFile(), question="What is 1.md about?")
-    ways, taken = iter([whole, *(way for way in TABLE if way.graph == graph)]), set()
+    meant = sorted(
+        (way for way in TABLE if way.graph == graph), key=lambda way: not wiring.items() <= way.given.items()
+    )
+    ways, taken = iter([whole, *meant]), set()
     while taken != set(drawn) and (each_way := next(ways, None)):
         _, state, _ = run(graph, **each_way.given | wiring)
         taken |= {*pairwise(["__start__", *state["path"], "__end__"])}
@@ -379,7 +382,6 @@ methods = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=settings().max_examples * 3 // 2)
 @given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods)
 def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, method):
     try:
