@@ -6,7 +6,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import zip_longest
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -139,15 +138,6 @@ def test_the_clock_starts_when_the_first_event_is_asked_for(monkeypatch):
     assert [event.answer.status for event in events if isinstance(event, Done)] == ["grounded"]
 
 
-def test_closing_a_stream_stops_the_engine():
-    engine = Gated()
-    stream = opened(engine).stream("What?")
-    while not isinstance(next(stream), Token):
-        pass
-    stream.close()
-    assert engine.left.wait(LONG)
-
-
 def test_an_engine_that_never_looks_up_is_left_behind():
     awake = threading.Event()
     stream = opened(during("relevance", lambda: awake.wait(LONG))).stream("What?")
@@ -167,14 +157,6 @@ def test_closing_rag_stops_what_is_running():
         rag.close()
         assert isinstance(asked.exception(LONG), Stopped)
     assert ("close",) in engine.asked
-
-
-def test_two_interleaved_streams_do_not_disturb_each_other():
-    rag = opened()
-    questions = {"self-rag": "What does the plan cost?", "crag": "What does the other plan cost?"}
-    streams = [rag.stream(question, graph=graph) for graph, question in questions.items()]
-    ended = [event.answer for pair in zip_longest(*streams) for event in pair if isinstance(event, Done)]
-    assert {answer.graph: answer.question for answer in ended} == questions
 
 
 @pytest.mark.parametrize("enabled", [True, False, None])

@@ -81,12 +81,10 @@ TABLE = [
     self_rag(f"{GRADED} {WRITTEN}", relevant=["ynnn"]),
     self_rag(f"{GRADED} {WRITTEN}", "partial", drafts=["The weather was splendid in Rome [1]."]),  # not verified
     self_rag(f"{GRADED} {AGAIN} {WRITTEN}", "partial", relevant=["nnnn", "y"], found=8),
-    self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=40),
     self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=0),
     self_rag(f"{GRADED} give_up", "abstained", relevant=["n"], rewrites=0),
     # Self-RAG: grade_generation_v_documents_and_question
     self_rag(f"{GRADED} {WRITTEN} {WRITTEN}", grades=[NO, YES]),
-    self_rag(f"{GRADED} {WRITTEN} {WRITTEN}", grades=[PARTLY, YES]),
     self_rag(f"{GRADED} {WRITTEN} {WRITTEN} {WRITTEN} give_up", "ungrounded", grades=[NO]),
     self_rag(f"{GRADED} {WRITTEN} give_up", "ungrounded", grades=[UNREAD], generations=1),
     self_rag(f"{GRADED} {WRITTEN} give_up", "partial", grades=[PARTLY], generations=1),
@@ -117,7 +115,6 @@ TABLE = [
     crag(f"{GRADED} refine_documents {WRITTEN} give_up", "partial", grades=[("fully", 3)]),
     # CRAG by scores
     by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["ynnn"], scores=[SURE], web=True),
-    by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["yyyn"], scores=[[0.9, 0.9, 0.9, 0.01]], web=True),
     by_scores(f"{GRADED} {CORRECTED} {WRITTEN}", relevant=["yynn"], scores=[UNSURE, []], web=True),
     by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["yynn"], scores=[UNSURE]),
     by_scores(f"{GRADED} discard_documents give_up", "abstained", relevant=["n"], scores=[WRONG]),
@@ -189,7 +186,6 @@ TABLE = [
     rewriting(f"route_question web_search {GRADED} {WRITTEN}", source="web_search", web=True, pages=0),
     adaptive(f"route_question {GRADED} {WRITTEN} {AGAIN} {WRITTEN}", grades=[DULL, YES]),
     adaptive(f"route_question {GRADED} {AGAIN} give_up", "abstained", relevant=["n"], rewrites=1),
-    adaptive(f"route_question {GRADED} {WRITTEN} give_up", "ungrounded", grades=[NO], generations=1),
     adaptive(f"route_question {GRADED} {WRITTEN} {WRITTEN} give_up", "ungrounded", grades=[NO], generations=2),
     # the early notebook's wiring
     separate(f"{GRADED} {FINAL}"),
@@ -238,7 +234,6 @@ TABLE = [
     each(f"{FIRST} {WHOLE}", grades=[A_PART, USEFUL]),
     each(f"{FIRST} {WHOLE}", needed=False, grades=[A_PART, USEFUL]),
     each("decide_retrieval llm_fallback", "direct", needed=False, direct=True),
-    each(f"{FIRST} {WHOLE}", needed=True, grades=[A_PART, USEFUL], direct=True),
     each(
         f"{FIRST} {GRADED} {PART} {WHOLE}",
         drafts=[FINE, OTHER],
