@@ -202,12 +202,12 @@ def test_several_processes_and_threads_ask_at_once(history):
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"
         "from support.asking import opened\n"
-        "with opened(runs__keep=12) as rag:\n"
-        "    for number in range(8): rag.ask(f'What does plan {number} cost?', thread='plan')"
+        "with opened(runs__keep=6) as rag:\n"
+        "    for number in range(4): rag.ask(f'What does plan {number} cost?', thread='plan')"
     )
     children = [subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT) for _ in range(2)]
     assert [child.wait() for child in children] == [0, 0]
-    assert len(history.turns("plan")) == 16 and len(history.runs()) == 12
+    assert len(history.turns("plan")) == 8 and len(history.runs()) == 6
     with opened() as rag:
         threads = [threading.Thread(target=rag.ask, args=(f"What does plan {n} cost?",)) for n in range(4)]
         for thread in threads:
