@@ -1,11 +1,18 @@
-"""Make a person who has asked about notes once for all tests, and restore that state for each test."""
+"""Make once for all tests a person who has asked about notes, whose state each test finds anew, and a parser."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
+from types import MappingProxyType
+from typing import ClassVar
 
 import pytest
 from support.garden import asked_in, enter, put_back
+
+from local_rag.index.parse.parser import PART_SECONDS, Parser
+from local_rag.index.sync import text
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +33,46 @@ def here(garden, monkeypatch, capsys):
     monkeypatch.chdir(base)
     capsys.readouterr()
     return base
+
+
+class Kept(Parser):
+    """A parser whose worker, which takes a third of a second to start, outlives a sync that ends between files."""
+
+    by_use: ClassVar[dict] = {}
+    busy = stopped = False
+
+    def parse(self, path):
+        self.busy = True
+        try:
+            yield from super().parse(path)
+        finally:
+            self.busy = False
+
+    def stop(self):
+        if self.busy:
+            self.stopped = True
+            super().stop()
+
+    def __exit__(self, *exception):
+        if self.stopped:
+            self.close()
+
+    @classmethod
+    def of(cls, seconds=PART_SECONDS, loaders=MappingProxyType({})):
+        """Return the parser of the main thread for these arguments, or one of its own for a sync of another thread."""
+        if threading.current_thread() is not threading.main_thread():
+            return Parser(seconds, loaders)
+        use = (seconds, *loaders.items(), *map(os.environ.get, ("PATH", "TZ")))
+        if use not in cls.by_use or cls.by_use[use].stopped:
+            cls.by_use[use] = cls(seconds, loaders)
+        return cls.by_use[use]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_parser():
+    """Let syncs in this process share a worker, so that each costs what it does and no start of a process."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(text, "Parser", Kept.of)
+        yield
+    for parser in Kept.by_use.values():
+        parser.close()

@@ -122,17 +122,26 @@ def answer_record(case, graph, text="", status="grounded", passages=None, **abou
         usage=Usage(calls, 900 * calls, 60 * calls, 1.5, 1, 1, 0, (Call("grader", "qwen3:4b"),) * calls, ("a note",)),
         seconds=1.5,
     )
+    record = _record(case, graph, answer, [(True, first["holds"])] * said, (int(said),) * 2)
+    record["answer"] |= about
+    return record | {
+        "passages": passages,
+        "grades": [] if graph == "plain" else [_grade(case, passage) for passage in passages],
+        "steps": [{"node": "retrieve", "seconds": 0.021}, {"node": "generate", "seconds": 1.4}],
+        "events": ["retrieve: 0.02 s"],
+    }
+
+
+def _record(case, graph, answer, cited, said):
     return {
         "kind": "answer",
         "case": case.id,
         "graph": graph,
-        "answer": to_plain(answer) | about,
-        "passages": passages,
-        "cited": [{"number": 1, "verified": True, "holds": first["holds"]}] if said else [],
-        "sentences": {"total": 1, "verified": 1} if said else {"total": 0, "verified": 0},
-        "grades": [] if graph == "plain" else [_grade(case, passage) for passage in passages],
-        "steps": [{"node": "retrieve", "seconds": 0.021}, {"node": "generate", "seconds": 1.4}],
-        "events": ["retrieve: 0.02 s"],
+        "answer": to_plain(answer),
+        "passages": [],
+        "cited": [{"number": 1, "verified": verified, "holds": holds} for verified, holds in cited],
+        "sentences": {"total": said[0], "verified": said[1]},
+        "grades": [],
     }
 
 
@@ -152,15 +161,7 @@ def records_of(cases, seed=5):
             units, shown = [f"c0ffee{case.id}"], ["handbook/other.pdf, p. 4"]
             if luck.random() < 0.8:
                 units, shown = ["relevant 1", *units], [f"valves/{case.id[1:]}.pdf, p. 2 (relevant 1)", *shown]
-            record = {
-                "kind": "retrieval",
-                "case": case.id,
-                "mode": mode,
-                "units": units,
-                "gains": gains,
-                "shown": shown,
-            }
-            records.append(record | {"seconds": 0.012})
+            records.append(searched(case, units, mode, 0.012, gains) | {"shown": shown})
         if case.route:
             records.append({"kind": "route", "case": case.id, "expected": case.route, "source": "vectorstore"})
             records[-1] |= {"why": "it is about valves", "seconds": 0.2}
@@ -168,14 +169,37 @@ def records_of(cases, seed=5):
             throw = luck.random()
             if throw < 0.04:
                 error = "ServerDown: no Ollama server answers at 127.0.0.1:11434"
-                records.append({"kind": "answer", "case": case.id, "graph": graph, "error": error})
+                records.append(failed("answer", case, graph=graph) | {"error": error})
                 continue
             status = "abstained" if throw < (0.2 if case.answerable else 0.7) else "grounded"
             wrong = "It is about as blue as a kettle. [1]" if throw > 0.85 else ""
             records.append(answer_record(case, graph, wrong, status))
             if status == "abstained":
                 continue
-            verdict = {"verdict": "wrong" if wrong else "right", "why": "says the same", "seconds": 1.0, "calls": 1}
-            tokens = {"prompt_tokens": 300, "output_tokens": 20}
-            records.append({"kind": "judgement", "case": case.id, "graph": graph, **verdict, **tokens})
+            cost = {"why": "says the same", "seconds": 1.0, "calls": 1, "prompt_tokens": 300, "output_tokens": 20}
+            records.append(judged(case, "wrong" if wrong else "right", graph) | cost)
     return records
+
+
+def searched(case, units, mode="hybrid", seconds=1.0, gains=None):
+    """Return a record of kind "retrieval": the ranked units, of which those in `gains` are relevant."""
+    gains = {"relevant 1": 1.0} if gains is None else gains
+    return {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "seconds": seconds}
+
+
+def answered(
+    case, text="It is red.", certainty="sure", graph="plain", usage=None, cited=(), said=(0, 0), short="", **more
+):
+    """Return the least record of kind "answer", a refusal without a text: `cited` are pairs of verified and holds."""
+    status = "grounded" if text else "abstained"
+    about = {"certainty": certainty if text else "", "usage": usage or Usage(), "short": short}
+    answer = Answer(case.question, text or "The passages do not contain the answer.", status, seconds=2.0, **about)
+    return _record(case, graph, answer, cited, said) | more
+
+
+def failed(kind, case, **where):
+    return {"kind": kind, "case": case.id, **where, "error": "EngineError: no answer"}
+
+
+def judged(case, verdict, graph="plain"):
+    return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": verdict}

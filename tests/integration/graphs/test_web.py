@@ -133,15 +133,6 @@ def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, re
     assert answer.status == ("grounded" if consent else "abstained")
 
 
-def test_with_ask_nothing_leaves_unless_somebody_is_asked(answering, results):
-    rag = answering("extractive", "crag")
-    rag.settings = Settings.load(graph="crag", web__enabled="ask")
-    answer, _ = answered(rag)
-    assert answer.status == "abstained" and results.asked == []
-    answer, _ = answered(rag, may_search=lambda query: True)
-    assert answer.used_web and len(results.asked) == 1
-
-
 def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
     rag = answering("extractive", "crag")
     refused = rag.stream(DRAFT, may_search=lambda query: False)

@@ -184,11 +184,6 @@ def test_a_thread_that_asked_an_index_kept_from_the_web_stays_off_it(answering, 
     assert answer.used_web
 
 
-def test_an_index_kept_from_the_web_has_no_budget_for_it_whatever_web_a_program_gives(answering, page):
-    answer, _ = ask_of(answering, "contracts", FOLLOW_UP, **NEVER, **OFF)
-    assert page.asked == [] and not answer.used_web
-
-
 def test_a_thread_of_an_index_that_was_kept_from_the_web_once_stays_off_it(answering, page):
     ask_of(answering, "contracts", FIRST, **NEVER, **OFF)
     page.asked.clear()

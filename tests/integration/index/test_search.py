@@ -145,20 +145,6 @@ def test_near_duplicates_come_last_and_versions_that_disagree_do_not(tmp_path):
             assert last in ("lease.txt", "mail.txt")
 
 
-def test_a_search_embeds_what_it_brings(tmp_path):
-    query = "Which boat is kept ready?"
-    with indexed(tmp_path / "index", {}) as index:
-        assert index.search(query, 4) == []
-        add(index, NOTES, embed=False)
-        assert index.embedded_count() == (0, 5) and index.waiting_notes()
-        waiting, by_words = index.search(query, 9), index.search(query, 9, mode="words")
-        assert sources(waiting) == sources(by_words) and index.search(query, 9, mode="dense") == []
-        index.embed()
-        scores = {document.metadata["chunk_id"]: document.metadata["score"] for document in index.search(query, 9)}
-        assert all(d.metadata["score"] == pytest.approx(scores[d.metadata["chunk_id"]]) for d in waiting)
-        assert index.embedded_count() == (5, 5) and not index.waiting_notes()
-
-
 def test_threads_search_together_and_a_stop_is_heard(index):
     with ThreadPoolExecutor(9) as threads:
         rankings = list(threads.map(lambda _: index.search("rescue boat", 3), range(9)))

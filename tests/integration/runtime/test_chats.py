@@ -6,8 +6,6 @@ import json
 import re
 import stat
 import threading
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import example, given, settings
@@ -152,11 +150,16 @@ def test_names_that_threads_may_not_have(name):
     assert "\n" not in str(caught.value)
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    with History.open(tmp_path_factory.mktemp("history")) as history:
+        yield history
+
+
 @given(st.text(max_size=200))
-def test_a_fresh_name_is_always_a_name(question):
-    with TemporaryDirectory() as folder, History.open(Path(folder)) as history:
-        name = history.fresh(question)
-        assert thread_name(name) == name
+def test_a_fresh_name_is_always_a_name(empty, question):
+    name = empty.fresh(question)
+    assert thread_name(name) == name
 
 
 def test_fresh_names_are_the_date_and_the_first_words_and_never_taken():

@@ -155,11 +155,15 @@ def test_a_model_for_the_engine_without_one_is_a_mistake(flags, monkeypatch):
 
 
 def test_cloud_models_are_refused_by_name_and_by_where_they_run(there):
-    with pytest.raises(NotLocal, match=r"ollama\.com"):
-        chosen(model="gpt-oss:120b-cloud")
+    for model in ("gpt-oss:120b-cloud", "glm:Cloud"):
+        with pytest.raises(NotLocal, match=r"send your question and .* ollama\.com") as met:
+            chosen(model=model)
+        assert "LOCAL_RAG_OLLAMA_ALLOW_CLOUD" in met.value.hint
     there.models["afar:latest"] = Model(remote_host="https://ollama.com:443", remote_model="gpt-oss:120b")
     with pytest.raises(NotLocal, match=r"https://ollama\.com"):
         chosen(model="afar")
+    with pytest.raises(NotLocal, match=r"https://ollama\.com"):
+        chosen(model="afar", ollama__allow_cloud=["another"])
     assert chosen(model="afar", ollama__allow_cloud=["afar"]).engine.name == "ollama/afar"
     assert there.chats == []
 

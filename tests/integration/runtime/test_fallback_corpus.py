@@ -162,34 +162,33 @@ def test_ignored_files_secrets_and_links_out_of_it_are_left_out(saved, tmp_path)
     source.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "url"),
-    [
-        ("chromium.html", f"<!-- saved from url=(0030){URL} -->{page(TALL)}", URL),
-        ("single.html", f"<!DOCTYPE html><!--\n Page saved with SingleFile \n url: {URL}\n-->{page(TALL)}", URL),
-        ("canonical.html", page(TALL, f'<link rel="canonical" href="{URL}#top">'), URL),
-        ("graph.html", page(TALL, f'<meta property="og:url" content="{URL}">'), URL),
-        (
-            "both.html",
-            f"<!-- saved from url=(0030){URL} -->{page(TALL, '<link rel=canonical href=https://a.b/>')}",
-            URL,
-        ),
-        ("script.html", page(TALL, '<link rel="canonical" href="javascript:alert(1)">'), ""),
-        ("relative.html", page(TALL, '<link rel="canonical" href="/skerryvore">'), ""),
-        ("plain.html", page(TALL), ""),
-        ("chromium.mhtml", make_mhtml(f"<p>{TALL}</p>", URL).decode(), URL),
-        ("note.txt", TALL, ""),
-    ],
-)
-def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path, name, data, url):
-    folder = tmp_path / "saved"
-    folder.mkdir()
-    (folder / name).write_text(data, encoding="utf-8")
-    source, _ = opened(folder)
-    (found,) = source.search(QUESTION, 4).documents
-    assert found.metadata["url"] == (url or str(folder / name))
-    assert TALL in found.page_content
+SAVED = {
+    "chromium.html": (f"<!-- saved from url=(0030){URL} -->{page(TALL)}", URL),
+    "single.html": (f"<!DOCTYPE html><!--\n Page saved with SingleFile \n url: {URL}\n-->{page(TALL)}", URL),
+    "canonical.html": (page(TALL, f'<link rel="canonical" href="{URL}#top">'), URL),
+    "graph.html": (page(TALL, f'<meta property="og:url" content="{URL}">'), URL),
+    "both.html": (
+        f"<!-- saved from url=(0030){URL} -->{page(TALL, '<link rel=canonical href=https://a.b/>')}",
+        URL,
+    ),
+    "script.html": (page(TALL, '<link rel="canonical" href="javascript:alert(1)">'), ""),
+    "relative.html": (page(TALL, '<link rel="canonical" href="/skerryvore">'), ""),
+    "plain.html": (page(TALL), ""),
+    "chromium.mhtml": (make_mhtml(f"<p>{TALL}</p>", URL).decode(), URL),
+    "note.txt": (TALL, ""),
+}
+
+
+def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path):
+    for name, (data, _) in SAVED.items():
+        (tmp_path / name).write_text(data.replace(TALL, f"{TALL} It is {name}."), encoding="utf-8")
+    source, _ = opened(tmp_path)
+    found = {each.metadata["source"]: each for each in source.search(QUESTION, 99).documents}
     source.close()
+    for name, (_, url) in SAVED.items():
+        each = found.pop(str(tmp_path / name))
+        assert each.metadata["url"] == (url or str(tmp_path / name)) and TALL in each.page_content
+    assert not found
 
 
 def test_what_is_no_fallback_corpus_is_said_in_one_line(notes, saved, tmp_path):

@@ -14,7 +14,6 @@ import pytest
 from support import CHECKOUT
 from support.asking import opened
 from support.fakes import FakeWeb, ScriptedEngine, during, time_is_up
-from support.processes import bound_by_permissions
 
 from local_rag import History
 from local_rag.cli.app import run as command
@@ -203,12 +202,12 @@ def test_several_processes_and_threads_ask_at_once(history):
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"
         "from support.asking import opened\n"
-        "with opened(runs__keep=12) as rag:\n"
-        "    for number in range(8): rag.ask(f'What does plan {number} cost?', thread='plan')"
+        "with opened(runs__keep=6) as rag:\n"
+        "    for number in range(4): rag.ask(f'What does plan {number} cost?', thread='plan')"
     )
     children = [subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT) for _ in range(2)]
     assert [child.wait() for child in children] == [0, 0]
-    assert len(history.turns("plan")) == 16 and len(history.runs()) == 12
+    assert len(history.turns("plan")) == 8 and len(history.runs()) == 6
     with opened() as rag:
         threads = [threading.Thread(target=rag.ask, args=(f"What does plan {n} cost?",)) for n in range(4)]
         for thread in threads:
@@ -236,17 +235,6 @@ def test_a_data_folder_that_cannot_be_written_fails_no_question_and_is_told_once
         assert events[-1].answer.run == "" and notes_of(rag.stream(QUESTION)) == []
         with pytest.raises(LocalRagError, match="nothing can be kept in"):
             rag.ask(QUESTION, thread="plan")
-
-
-def test_a_data_folder_without_the_right_to_write_fails_no_question():
-    with opened() as rag:
-        file().parent.mkdir(parents=True, exist_ok=True)
-        file().parent.chmod(0o500)
-        try:
-            events = bound_by_permissions(lambda: list(rag.stream(QUESTION)))
-        finally:
-            file().parent.chmod(0o700)
-    assert len(notes_of(events)) == 1 and events[-1].answer.status == "grounded"
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,14 @@ def test_our_own_files_are_no_reason_to_look(world, monkeypatch, tmp_path):
         (world.notes / "data" / "note.md").write_text("Ours.")
         world.write("theirs.md")
         world.says("theirs.md")
-        time.sleep(5 * QUIET)
-    assert world.syncs == 2, world.lines
+
+        def rests():
+            before = world.syncs
+            time.sleep(5 * QUIET)
+            return world.syncs == before
+
+        assert eventually(rests), "what a sync writes is a reason for the next"
+    assert "note.md" not in "".join(world.lines)
 
 
 @pytest.mark.slow
@@ -222,11 +228,11 @@ def test_a_folder_that_may_not_be_read_does_not_end_it(world):
 
 
 @pytest.mark.slow
-def test_a_flood_of_two_thousand_files(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(watching, "FLOOD", 500)
+def test_a_flood_of_files(world, tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "FLOOD", 200)
     with world.watched():
         world.says("watching")
-        names = [f"{number % 20}/{number}.txt" for number in range(2_000)]
+        names = [f"{number % 20}/{number}.txt" for number in range(800)]
         world.write(*names)
         for name in names[::4]:
             (world.notes / name).unlink()
@@ -245,7 +251,7 @@ def test_memory_after_many_changes_is_that_of_the_start(world):
     sizes = []
     with world.watched():
         world.says("watching")
-        for number in range(16):
+        for number in range(10):
             world.write(f"{number % 7}.md", text=f"Change {number} of {{}}.")
             world.says(f"{number % 7}.md")
             world.lines.clear()

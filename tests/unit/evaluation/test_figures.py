@@ -6,10 +6,8 @@ import json
 from math import log2
 
 import pytest
-from support.evaluation_run import MANIFEST
+from support.evaluation_run import MANIFEST, answered, failed, judged, searched
 
-from local_rag.core.answer import Answer
-from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.compare import compare
@@ -25,38 +23,8 @@ LOOSE = Case("loose", "What then?")
 CASES = (RED, NINE, NEWS, FUTURE, LOOSE)
 
 
-def found(case, units, mode="hybrid", seconds=1.0, gains=None):
-    gains = {"relevant 1": 1.0} if gains is None else gains
-    return {"kind": "retrieval", "case": case.id, "mode": mode, "units": units, "gains": gains, "seconds": seconds}
-
-
-def answered(case, text, certainty="sure", graph="plain", usage=None, cited=(), said=(0, 0), short="", **more):
-    status = "grounded" if text else "abstained"
-    about = {"certainty": certainty if text else "", "usage": usage or Usage(), "short": short}
-    answer = Answer(case.question, text or "The passages do not contain the answer.", status, seconds=2.0, **about)
-    record = {
-        "kind": "answer",
-        "case": case.id,
-        "graph": graph,
-        "answer": to_plain(answer),
-        "passages": [],
-        "cited": [{"verified": verified, "holds": holds} for verified, holds in cited],
-        "sentences": {"total": said[0], "verified": said[1]},
-        "grades": [],
-    }
-    return record | more
-
-
 def refused(case, **more):
     return answered(case, "", **more)
-
-
-def failed(kind, case, **where):
-    return {"kind": kind, "case": case.id, **where, "error": "EngineError: no answer"}
-
-
-def judged(case, verdict, graph="plain"):
-    return {"kind": "judgement", "case": case.id, "graph": graph, "verdict": verdict}
 
 
 def grade(verdict, gold, score=None):
@@ -97,11 +65,11 @@ def test_a_run_without_records_has_no_figure():
 def test_retrieval_figures_are_means_by_mode():
     both = {"relevant 1": 1.0, "relevant 2": 2.0}
     records = [
-        found(RED, ["x", "relevant 2", "y", "relevant 1"], gains=both),
-        found(NINE, [], seconds=3.0),
-        found(RED, ["relevant 1"], mode="dense", gains=both),
+        searched(RED, ["x", "relevant 2", "y", "relevant 1"], gains=both),
+        searched(NINE, [], seconds=3.0),
+        searched(RED, ["relevant 1"], mode="dense", gains=both),
         failed("retrieval", NINE, mode="dense"),
-        found(LOOSE, ["x"], gains={}),
+        searched(LOOSE, ["x"], gains={}),
     ]
     hybrid = row(records, "Retrieval", "hybrid")
     assert {name: value for name, value in hybrid.items() if name != "seconds"} == {

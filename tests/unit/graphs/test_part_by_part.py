@@ -97,19 +97,6 @@ def test_strict_shows_no_part_that_could_not_be_checked():
         ask(grades=[UNREAD, USEFUL], strict=True)
 
 
-def test_what_stands_is_shown_when_the_engine_fails_later():
-    tasks = []
-
-    def fails_later(task):
-        tasks.append(task)
-        if tasks.count("answer") > 1:
-            raise EngineError("gone")
-
-    state, _ = ask(at=fails_later, grades=[YES], next=["continue"])
-    assert (state["generation"], state["status"]) == (FIRST_PART, "partial")
-    assert state["reason"].startswith("the engine failed: gone")
-
-
 def test_the_draft_on_the_screen_is_what_stands_and_the_part_that_is_written():
     options, deps = parts(drafts=DRAFTS, grades=[YES, YES, USEFUL], next=["continue", "no"], **EACH)
     draft, drafts = "", []

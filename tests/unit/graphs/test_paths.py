@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise, product
+from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes import FakeFile, ScriptedEngine
-from support.graph_runs import ids, parts, run
+from support.graph_runs import asked_of, ids, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
 from local_rag.core.errors import EngineError
@@ -74,20 +74,17 @@ TABLE = [
     plain("retrieve generate"),
     plain("retrieve generate", "abstained", found=0),
     plain("retrieve generate", drafts=["It costs 100 euros."]),
-    plain("retrieve generate", drafts=["It costs 100 euros [9]."]),
     plain("retrieve generate", "partial", drafts=[f"{FINE} It is blue."]),
     plain("retrieve generate", "abstained", drafts=[NOT_IN_PASSAGES]),
-    plain("retrieve generate", "abstained", drafts=["the passages do not contain the answer [1]"]),
     # Self-RAG: some_relevant
     self_rag(f"{GRADED} {WRITTEN}"),
     self_rag(f"{GRADED} {WRITTEN}", relevant=["ynnn"]),
+    self_rag(f"{GRADED} {WRITTEN}", "partial", drafts=["The weather was splendid in Rome [1]."]),  # not verified
     self_rag(f"{GRADED} {AGAIN} {WRITTEN}", "partial", relevant=["nnnn", "y"], found=8),
-    self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=40),
     self_rag(f"{GRADED} {AGAIN} {AGAIN} give_up", "abstained", relevant=["n"], found=0),
     self_rag(f"{GRADED} give_up", "abstained", relevant=["n"], rewrites=0),
     # Self-RAG: grade_generation_v_documents_and_question
     self_rag(f"{GRADED} {WRITTEN} {WRITTEN}", grades=[NO, YES]),
-    self_rag(f"{GRADED} {WRITTEN} {WRITTEN}", grades=[PARTLY, YES]),
     self_rag(f"{GRADED} {WRITTEN} {WRITTEN} {WRITTEN} give_up", "ungrounded", grades=[NO]),
     self_rag(f"{GRADED} {WRITTEN} give_up", "ungrounded", grades=[UNREAD], generations=1),
     self_rag(f"{GRADED} {WRITTEN} give_up", "partial", grades=[PARTLY], generations=1),
@@ -118,7 +115,6 @@ TABLE = [
     crag(f"{GRADED} refine_documents {WRITTEN} give_up", "partial", grades=[("fully", 3)]),
     # CRAG by scores
     by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["ynnn"], scores=[SURE], web=True),
-    by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["yyyn"], scores=[[0.9, 0.9, 0.9, 0.01]], web=True),
     by_scores(f"{GRADED} {CORRECTED} {WRITTEN}", relevant=["yynn"], scores=[UNSURE, []], web=True),
     by_scores(f"{GRADED} refine_documents {WRITTEN}", relevant=["yynn"], scores=[UNSURE]),
     by_scores(f"{GRADED} discard_documents give_up", "abstained", relevant=["n"], scores=[WRONG]),
@@ -190,7 +186,6 @@ TABLE = [
     rewriting(f"route_question web_search {GRADED} {WRITTEN}", source="web_search", web=True, pages=0),
     adaptive(f"route_question {GRADED} {WRITTEN} {AGAIN} {WRITTEN}", grades=[DULL, YES]),
     adaptive(f"route_question {GRADED} {AGAIN} give_up", "abstained", relevant=["n"], rewrites=1),
-    adaptive(f"route_question {GRADED} {WRITTEN} give_up", "ungrounded", grades=[NO], generations=1),
     adaptive(f"route_question {GRADED} {WRITTEN} {WRITTEN} give_up", "ungrounded", grades=[NO], generations=2),
     # the early notebook's wiring
     separate(f"{GRADED} {FINAL}"),
@@ -239,7 +234,6 @@ TABLE = [
     each(f"{FIRST} {WHOLE}", grades=[A_PART, USEFUL]),
     each(f"{FIRST} {WHOLE}", needed=False, grades=[A_PART, USEFUL]),
     each("decide_retrieval llm_fallback", "direct", needed=False, direct=True),
-    each(f"{FIRST} {WHOLE}", needed=True, grades=[A_PART, USEFUL], direct=True),
     each(
         f"{FIRST} {GRADED} {PART} {WHOLE}",
         drafts=[FINE, OTHER],
@@ -282,14 +276,19 @@ WIRINGS = [
     ("self-rag", {"self_rag": EACH}),
     *(
         ("self-rag", {"self_rag": SelfRag(final_grade=grade, candidates=candidates, retrieve=retrieve)})
-        for grade, candidates, retrieve in product(("together", "separate"), (1, 3), ("always", "decide"))
+        for grade, candidates, retrieve in (
+            ("together", 1, "always"),
+            ("together", 3, "decide"),
+            ("separate", 1, "decide"),
+            ("separate", 3, "always"),
+        )
     ),
     *(
         ("adaptive", {"adaptive": Adaptive(complexity=complexity, fallback=fallback)})
-        for complexity, fallback in product(("single", "auto", "multi"), ("web", "rewrite"))
+        for complexity, fallback in (("single", "web"), ("single", "rewrite"), ("auto", "web"), ("multi", "rewrite"))
     ),
 ]
-"""The settings that change the wiring of each graph."""
+"""The settings that change the wiring of each graph; each value stands beside each value of another one."""
 
 
 @pytest.mark.parametrize("way", TABLE, ids=lambda way: f"{way.graph}: {way.path}")
@@ -298,6 +297,7 @@ def test_verdicts_lead_to_the_path_and_every_call_is_counted(way):
     assert (taken, state["status"]) == (way.path, way.status)
     assert state["generation"]
     assert state["usage"].calls == len(deps.engine.asked)
+    assert way.given.get("found") != 0 or not asked_of(deps.engine, "answer"), "nothing is generated from nothing"
     nodes = Counter(taken.split())
     attempts = WHOLE if way.given.get("self_rag") is EACH else "generate"
     budgets = {
@@ -318,7 +318,8 @@ def test_every_edge_that_is_drawn_is_taken_and_no_other(graph, wiring):
     drawn = Counter((edge.source, edge.target) for edge in edges)
     assert set(drawn.values()) == {1}, "one edge for each pair, so that a path names its edges"
     whole = way(graph, "overview", corpus=FakeFile(), question="What is 1.md about?")
-    ways, taken = iter([whole, *(way for way in TABLE if way.graph == graph)]), set()
+    first = sorted(TABLE, key=lambda way: not wiring.items() <= way.given.items())
+    ways, taken = iter([whole, *(way for way in first if way.graph == graph)]), set()
     while taken != set(drawn) and (each_way := next(ways, None)):
         _, state, _ = run(graph, **each_way.given | wiring)
         taken |= {*pairwise(["__start__", *state["path"], "__end__"])}
@@ -379,7 +380,6 @@ methods = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=settings().max_examples * 3 // 2)
 @given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods)
 def test_budgets_bound_every_path_and_every_end_has_a_status(name, engine, method):
     try:

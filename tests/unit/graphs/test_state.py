@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from langgraph.channels import BinaryOperatorAggregate
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state, ids
 
 from local_rag.config.values import Limits
-from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
@@ -17,7 +15,7 @@ from local_rag.graphs.graph import Graph
 from local_rag.graphs.nodes.node import node
 from local_rag.graphs.nodes.retrieval import retrieve
 from local_rag.graphs.nodes.routing import route_question
-from local_rag.graphs.state import BEGINNING, after
+from local_rag.graphs.state import BEGINNING
 from local_rag.web.search import Off
 
 GIVEN_BACK = ["question", "generation", "documents", "answer"]
@@ -101,26 +99,3 @@ def test_nothing_of_a_question_but_its_turn_is_there_when_the_next_begins(name):
     begun = beginning("old")
     assert len(begun.pop("turns")) == 1
     assert begun == beginning("new")
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_no_question_is_answered_with_a_draft_of_the_one_before(name):
-    app, config = GRAPHS[name]().compile(InMemorySaver()), {"configurable": {"thread_id": "1"}}
-    partly, silent = ScriptedEngine(grades=[("partially", 5)]), ScriptedEngine(relevant=["n"], drafts=[NOT_IN_PASSAGES])
-    first = app.invoke({"question": "What does the plan cost?"}, config, context=deps(partly))
-    second = app.invoke({"question": "Who is the director?"}, config, context=deps(silent))
-    assert [result["generation"] for result in (first, second)] == ["It costs 100 euros [1].", NOT_IN_PASSAGES]
-    assert second["answer"].status == "abstained"
-
-
-def test_a_node_reads_its_update_as_langgraph_merges_it():
-    """`after` knows each reducer from the annotations of the state, as LangGraph does."""
-    channels = compiled("crag").channels
-    merged = {key for key, channel in channels.items() if isinstance(channel, BinaryOperatorAggregate)}
-    assert merged == {"decisions", "usage", "path", "tries", "spent"}
-    state = after(
-        {"question": "What?", "path": ["retrieve"], "tries": {"rewrites": 2}, "spent": ["time"]},
-        {"path": ["generate"], "tries": {"rewrites": 1, "generations": 1}, "spent": ["rewrites"], "why": "so"},
-    )
-    assert state["path"] == ["retrieve", "generate"] and state["why"] == "so"
-    assert state["tries"] == {"rewrites": 2, "generations": 1} and state["spent"] == ["rewrites", "time"]

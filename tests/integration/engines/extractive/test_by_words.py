@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.fakes_index import remembering_minilm
 
 from local_rag.cli.app import run
+from local_rag.index.index import Index
 
 LEASE = """# Mietvertrag
 
@@ -24,11 +26,15 @@ BAIL = "# Bail\n\nLe délai de préavis est de trois mois à la fin du trimestre
 CONTRATO = "# Contrato\n\nEl plazo de preaviso es de dos meses. La fianza se paga el 4 de mayo de 2020.\n"
 
 
-@pytest.fixture
-def folder(tmp_path, converted):
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory, converted):
+    """A function that asks an index of the three files, which nobody changes."""
+    folder = tmp_path_factory.mktemp("files")
     for name, text in (("mietvertrag.md", LEASE), ("bail.md", BAIL), ("contrato.md", CONTRATO)):
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    assert run(["index", str(tmp_path)]) == 0
+        (folder / name).write_text(text, encoding="utf-8")
+    with Index.open(folder / "index", remembering_minilm(), create=True) as index:
+        index.sync([folder])
+    return lambda question: run(["ask", question, "--engine", "extractive", "--index", str(folder / "index")])
 
 
 @pytest.mark.parametrize(
@@ -48,16 +54,16 @@ def folder(tmp_path, converted):
         ("¿Cuándo se paga la fianza?", 4, "el 4 de mayo de 2020"),
     ],
 )
-def test_a_line_with_the_words_of_the_question_answers(folder, capsys, question, code, said):
-    assert run(["ask", question, "--engine", "extractive"]) == code
+def test_a_line_with_the_words_of_the_question_answers(ask, capsys, question, code, said):
+    assert ask(question) == code
     assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "question", ["Wie hoch ist der Mond?", "Welche Haustiere sind erlaubt?", "Wann wurde die Küche gestrichen?"]
 )
-def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_german_on_stdout(folder, capsys, question):
-    assert run(["ask", question, "--engine", "extractive"]) == 3
+def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_german_on_stdout(ask, capsys, question):
+    assert ask(question) == 3
     said = capsys.readouterr()
     assert "Aus den Dateien ging es nicht hervor" in said.out and "Am nächsten kommt:" in said.out
     assert "mietvertrag.md" in said.out and "others by their words alone" in said.err

@@ -15,7 +15,6 @@ from support.ollama_engine import (
     passages,
 )
 from support.ollama_server import (
-    Model,
     OllamaServer,
     cut,
     empty,
@@ -37,7 +36,6 @@ from local_rag.engines import calls
 ANSWER = "It costs 100 euros [1]."
 OUT_OF_MEMORY = "model requires more system memory (5.6 GiB) than is available (2.1 GiB)"
 RUNNER_DIED = "an error was encountered while running the model: unexpected EOF"
-WITHOUT_END = "broke off without an end"
 
 
 @pytest.fixture
@@ -48,20 +46,6 @@ def impatient(monkeypatch):
 
 
 # --- the server and the model -----------------------------------------------------------------------------------------
-
-
-def test_no_server(ollama):
-    ollama.close()
-    with pytest.raises(ServerDown, match=r"answers at 127\.0\.0\.1:\d+") as met, engine_on(ollama):
-        pass
-    assert "ollama serve" in met.value.hint
-
-
-def test_a_model_that_was_never_pulled(ollama):
-    with pytest.raises(ModelMissing, match="has no model llama9") as met, engine_on(ollama, model="llama9"):
-        pass
-    assert met.value.hint == "local-rag models pull llama9"
-    assert not ollama.chats
 
 
 @pytest.mark.parametrize(
@@ -200,34 +184,6 @@ def test_a_model_that_was_loaded_ahead_is_not_loaded_again(ollama, engine):
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", ["gpt-oss:120b-cloud", "glm:Cloud"])
-def test_a_cloud_name_is_refused_before_any_request(ollama, model):
-    with pytest.raises(NotLocal, match=r"send your question and .* ollama\.com") as met, engine_on(ollama, model=model):
-        pass
-    assert "LOCAL_RAG_OLLAMA_ALLOW_CLOUD" in met.value.hint
-    assert ollama.requests == []
-
-
-def test_a_model_that_answers_from_elsewhere_is_refused_before_any_message(ollama):
-    ollama.models["afar:latest"] = Model(remote_host="https://ollama.com:443", remote_model="gpt-oss:120b")
-    with (
-        pytest.raises(NotLocal, match=r"to https://ollama\.com:443, so it was not asked"),
-        engine_on(ollama, model="afar"),
-    ):
-        pass
-    assert {request.path for request in ollama.requests} == {"/api/show"}
-
-
-def test_a_model_that_is_allowed_by_name_is_asked(ollama):
-    ollama.models["glm:cloud"] = ollama.models["afar:latest"] = Model(remote_host="https://elsewhere.test")
-    for model in ("afar", "glm:cloud"):
-        with pytest.raises(NotLocal), engine_on(ollama, model=model, allow_cloud=("another",)):
-            pass
-        with engine_on(ollama, model=model, allow_cloud=(model,)) as engine, pytest.raises(EngineError):
-            answered(engine)  # this server is not connected to anything
-        assert ollama.chats[-1]["model"] == model
 
 
 @pytest.mark.parametrize("status", [302, 307])

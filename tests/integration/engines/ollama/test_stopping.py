@@ -142,6 +142,7 @@ def about(body):
     return say(f"About {question}", pace=0.03)
 
 
+@pytest.mark.slow
 def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
     monkeypatch.setattr(calls, "READING", 1e6)
     first = say("The first answer, which takes its time to come.", pace=0.3)

@@ -31,11 +31,18 @@ SUM = query(("Berth", "is", "A"), select=["Litres"], aggregate="sum")
 SAID = "fuel.csv, 2 of 3 rows where Berth is A: the sum of Litres is 55"
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuel")
+    (folder / "fuel.csv").write_text(TABLE)
+    with Index.open(folder / "index", HashingEmbedder(window=300), create=True) as index:
+        index.sync([folder / "fuel.csv"])
+        yield index
+
+
 @pytest.fixture
-def ask(tmp_path, ollama):
-    (tmp_path / "fuel.csv").write_text(TABLE)
-    with Index.open(tmp_path / "index", HashingEmbedder(window=300), create=True) as index, engine_on(ollama) as engine:
-        index.sync([tmp_path / "fuel.csv"])
+def ask(index, ollama):
+    with engine_on(ollama) as engine:
         rag = Rag(Settings.load(graph="plain"), index, Choice(engine))
         yield lambda question, **options: rag.ask(question, record=False, **options)
 

@@ -43,12 +43,6 @@ def every_task(engine):
 # --- where to ---------------------------------------------------------------------------------------------------------
 
 
-def test_another_machine_is_refused_without_a_look_up():
-    with pytest.raises(NotLocal, match="is not this machine, so nothing was sent to it"):
-        OllamaApi("box.test")
-    OllamaApi("box.test", ("other.test", "box.test")).close()
-
-
 def test_the_transport_asks_its_one_address(ollama, elsewhere):
     here = address(ollama.host)
     with httpx.Client(transport=GuardedTransport(here), trust_env=False) as client:

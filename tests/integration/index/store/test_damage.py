@@ -8,8 +8,6 @@ from contextlib import closing
 import pytest
 from support.fakes_index import HashingEmbedder
 
-from local_rag.cli.app import run
-from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexDamaged, IndexMissing, LocalRagError
 from local_rag.index.index import Index
 
@@ -145,26 +143,3 @@ def test_the_database_of_another_program_is_safe(tmp_path, content):
 
 
 # --- an index of an earlier version
-
-
-@pytest.fixture
-def earlier(home):
-    """The folder of one with some notes."""
-    folder, notes = Settings.load().index_path, home / "my notes"
-    notes.mkdir()
-    for letter in "ab":
-        (notes / f"{letter}.txt").write_text(f"The letter {letter}.")
-    with Index.open(folder, HashingEmbedder(window=300), create=True) as index:
-        index.sync([notes])
-    with closing(sqlite3.connect(folder / "index.sqlite")) as db, db:
-        db.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
-    return folder
-
-
-def test_commands_say_in_a_line_how_to_make_it_anew(earlier, capsys):
-    before = (earlier / "index.sqlite").read_bytes()
-    for command in (["search", "letter"], ["status"], ["index"]):
-        assert run(command) == 1
-        error, hint = (line for line in capsys.readouterr().err.splitlines() if line)
-        assert "was made by an earlier version" in error and hint.startswith("hint: local-rag index PATH… --index")
-    assert (earlier / "index.sqlite").read_bytes() == before

@@ -12,12 +12,10 @@ from support.screen import shown as lines_shown
 from support.web_server import WebServer, html, loopback, redirect, reply
 
 from local_rag.config.settings import Settings
-from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
-from local_rag.core.errors import FileSkipped, IndexMismatch, Stopped
+from local_rag.core.errors import FileSkipped, IndexMismatch
 from local_rag.index.index import Index
 from local_rag.index.store.sqlite import connection
-from local_rag.index.sync import pages
 from local_rag.runtime import indexing
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
@@ -246,13 +244,3 @@ def test_texts_are_found_under_their_names_and_embedded_when_they_change(index):
     assert index.search("blue pump", 1)[0].metadata["source"] == "1/pumps", "what is not among the texts stays"
     index.sync_texts([("whole", TEXTS[0][1])], whole=True)
     assert index.search("pump blue", 1, within=["whole"])[0].page_content == f"Pumps\n\n{LONG}"
-
-
-def test_a_stopped_run_keeps_the_texts_that_were_stored(index, monkeypatch):
-    monkeypatch.setattr(pages, "TEXTS_AT_ONCE", 10)
-    many = [(str(number), LoadedDocument(f"Text number {number}.")) for number in range(100)]
-    stop = cancel.Cancel()
-    with cancel.scope(stop), pytest.raises(Stopped):
-        index.sync_texts(many, progress=lambda told: told.chunks == 30 and stop.stop())
-    report = index.sync_texts(many)
-    assert (len(report.new), report.unchanged, report.embedded) == (70, 30, 100)

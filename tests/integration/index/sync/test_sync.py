@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import sys
-import threading
 import time
 from contextlib import closing
 from functools import partial
@@ -552,25 +551,3 @@ def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, mo
     assert 0 < done < 12 and index.embedded_count() == (0, done) and index.verify(deep=True)
     report = index.sync()
     assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12)
-
-
-def test_threads_search_while_one_syncs(notes):
-    notes.plant(MANY)
-    failures, stop = [], threading.Event()
-
-    def search():
-        try:
-            while not stop.is_set():
-                notes.index.search("A note named", 40)
-                notes.index.catalog()
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=search) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    report = notes.index.sync([notes.path("../many")])
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert (failures, len(report.new)) == ([], 12)
