@@ -111,6 +111,13 @@ def _suffix(path: str) -> str:
     return splitext(name)[1].lower()  # a Path for each of 100,000 files takes longer than the search
 
 
+def kind_of(path: str) -> str:
+    """Return the kind of a file as `--type` names it: one such as "mail", else the suffix; "web" for a web page."""
+    suffix = _suffix(path)
+    kinds = (kind for kind, suffixes in KINDS.items() if suffix in suffixes)
+    return "web" if is_page(path) else next(kinds, suffix.removeprefix("."))
+
+
 def _there(names: Sequence[str]) -> str:
     return those_there(names[:SUGGESTED]) + " and others" * (len(names) > SUGGESTED)
 

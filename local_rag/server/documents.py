@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import date
+from itertools import groupby
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -12,12 +15,14 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from local_rag.core.errors import FileSkipped, LocalRagError, NotFound
+from local_rag.index.filters import kind_of
 from local_rag.index.outline import outlined
 from local_rag.index.parse.pdf_page import IMAGES, PlacedQuote
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.sqlite.folder import DATABASE
-from local_rag.index.store.values import StoredDocument
+from local_rag.index.store.values import FileName, StoredDocument
 from local_rag.runtime import fallback_corpus
+from local_rag.server.answers import file_id
 from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing, FileView, safe_line
 from local_rag.server.originals import (
@@ -32,6 +37,7 @@ from local_rag.server.originals import (
 )
 from local_rag.server.responses import Body, file_headers, file_response
 from local_rag.server.workspace import HEAVY, Here, Workspace
+from local_rag.text.display import home_path
 from local_rag.text.markup import closed
 from local_rag.text.nodes import Node, tree
 
@@ -62,13 +68,36 @@ class Draft(Body):
 
 
 @dataclass(frozen=True)
+class TreeFolder:
+    """Count the matching files in and below a folder of the tree; `folder` asks for what it holds."""
+
+    folder: str
+    name: str
+    files: int
+
+
+@dataclass(frozen=True)
 class FileList:
-    """List some of the `matching` files, out of `total`; `cursor` asks for the next ones and is None after the last."""
+    """List some of the `matching` files, out of `total`; `cursor` asks for the next ones and is None after the last.
+
+    In a folder of the tree only the files of it itself are listed, and `folders` are those in it.
+    """
 
     files: Sequence[FileView]
     matching: int
     total: int
     cursor: int | None
+    folders: Sequence[TreeFolder] = ()
+
+
+Order = Literal["name", "changed", "kind", "size"]
+ORDERS: dict[Order, Callable[[FileName], Any]] = {
+    "name": lambda file: file.path.casefold(),
+    "changed": lambda file: -file.modified,
+    "kind": lambda file: kind_of(file.path),
+    "size": lambda file: -file.size,
+}
+"""What files are sorted by: the last changed and the largest come first."""
 
 
 @router.get("/api/files", dependencies=HEAVY)
@@ -76,17 +105,41 @@ def files(
     workspace: Here,
     index: str | None = None,
     filter: Annotated[str, Query(max_length=500)] = "",
+    type: Annotated[str, Query(max_length=500)] = "",
+    since: date | None = None,
+    sort: Order = "name",
+    folder: Annotated[str, Query(max_length=20_000)] = "",
     cursor: Number = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> FileList:
-    """List the indexed files with these words in name, title or author, from a cursor on."""
-    searched = [workspace.files.of(folder) for folder in workspace.settings_of(index).index_paths.values()]
-    matching = [(listing, file) for listing in searched for file in listing.filtered(filter)]
+    """List the indexed files with these words in name, title or author, from a cursor on: all, or those in a folder."""
+    searched = [workspace.files.of(address) for address in workspace.settings_of(index).index_paths.values()]
+    matching = [(listing, file) for listing in searched for file in listing.filtered(filter, type, since)]
+    here, folders = matching, list[TreeFolder]()
+    if folder:
+        here = [(listing, file) for listing, file in matching if listing.folders[file.path] == folder]
+        folders = _folders(folder, matching, searched)
+    here.sort(key=lambda each: ORDERS[sort](each[1]))
     end = cursor + limit
-    on_page = matching[cursor:end]
-    views = [view for listing in searched for view in listing.views([file for own, file in on_page if own is listing])]
+    views = list[FileView]()
+    for _, pairs in groupby(here[cursor:end], key=lambda each: each[0].index):
+        listings, on_page = zip(*pairs, strict=True)
+        views += listings[0].views(on_page)
     total = sum(len(listing.files) for listing in searched)
-    return FileList(views, len(matching), total, end if end < len(matching) else None)
+    return FileList(views, len(matching), total, end if end < len(here) else None, folders)
+
+
+def _folders(
+    folder: str, files: Sequence[tuple[FileListing, FileName]], listings: Sequence[FileListing]
+) -> list[TreeFolder]:
+    """Return the folders in a folder of the tree that hold some of these files, by name."""
+    start = f"{folder.rstrip('/')}/"
+    places = (listing.folders[file.path] for listing, file in files)
+    counts = Counter(place.removeprefix(start).split("/")[0] for place in places if place.startswith(start))
+    counts.pop("", None)  # the files at the top itself
+    roots = {file_id(root.path): home_path(root.path) for listing in listings for root in listing.roots}
+    named = [TreeFolder(start + name, safe_line(roots.get(name, name)), count) for name, count in counts.items()]
+    return sorted(named, key=lambda each: each.name.casefold())
 
 
 def located(workspace: Workspace, identity: str, index: str | None = None) -> tuple[FileListing, str]:

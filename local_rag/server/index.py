@@ -107,8 +107,8 @@ class IndexView:
     `allowed` lists the folders below which the page may index, and `job` is the ID of the job that writes to an index
     now. `changed` counts files that differ on the disk from what was indexed. `watching` says what `serve --watch` does
     for the index (`state`), what it changed last (`changed`), each in a line, and when in ISO 8601 (`changed_at`); the
-    last two are empty if nothing has changed since the server started. `watching` is null without --watch. `ocr` says
-    how to install the reader of scans; its texts are "" if it is installed.
+    last two are empty if nothing has changed since the server started. `watching` is null without --watch. `kinds`
+    counts the files of each kind. `ocr` says how to install the reader of scans; its texts are "" if it is installed.
     """
 
     index: str
@@ -128,6 +128,7 @@ class IndexView:
     last_sync: str = ""
     changed: int = 0
     roots: Sequence[RootView] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[SkippedView] = ()
     watching: dict[str, str] | None = None
     ocr: Mapping[str, str] = field(default_factory=dict)
@@ -212,7 +213,7 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         status, reported = listing.status, listing.read(Store.reported)
     except IndexMissing:
         return IndexView(name, False, allowed, job, missing(settings).hint)
-    kinds = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
+    not_read = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
     skipped = {(path, why) for path, why in reported if not why.startswith(OF_OTHER_KINDS)}
     views = [_skipped(listing, path, why) for path, why in skipped]
     watched = workspace.watched.get(settings.index_path)
@@ -227,7 +228,8 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
         changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
-        roots=_roots(listing, kinds),
+        roots=_roots(listing, not_read),
+        kinds=listing.kinds,
         ocr=hint_view(ocr.missing(settings.values.ocr.languages)),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
@@ -239,7 +241,7 @@ def _roots(listing: FileListing, not_read: Mapping[str, str]) -> list[RootView]:
         RootView(
             file_id(root.path),
             safe_line(home_path(root.path)),
-            listing.counts.get(root.path, 0),
+            listing.counts.get(file_id(root.path), 0),
             tuple(map(safe_line, root.excludes)),
             Path(root.path).exists(),
             safe_line(not_read.get(root.path, "")),

@@ -7,11 +7,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from local_rag.config.server_index import IndexAddress
+from local_rag.index.filters import kind_of
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.protocol import Store
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+TOP = "/"
+"""The top of the tree of files: it holds the indexed folders, files that were indexed by name, and web pages."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +92,26 @@ class FileListing:
         return {file_id(path): path for path in (*self.files, *(root.path for root in self.roots))}
 
     @cached_property
-    def counts(self) -> Mapping[str, int]:
-        """The number of files below each root and below no nearer root, by the path of the root."""
+    def folders(self) -> Mapping[str, str]:
+        """The folder of every file in the tree: `TOP`, or /ID/a/b from its nearest root on, by the path of the file."""
         roots = {root.path for root in self.roots}
 
         @cache
         def of_folder(folder: str) -> str:
-            return next((above for above in map(str, (Path(folder), *Path(folder).parents)) if above in roots), "")
+            above = next((each for each in (Path(folder), *Path(folder).parents) if str(each) in roots), None)
+            return "/".join(["", file_id(str(above)), *Path(folder).relative_to(above).parts]) if above else TOP
 
-        return Counter(path if path in roots else of_folder(os.path.split(path)[0]) for path in self.files)
+        return {path: TOP if path in roots else of_folder(os.path.split(path)[0]) for path in self.files}
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """The number of files below each root and below no nearer root, by the ID of the root."""
+        return Counter(folder.split("/")[1] or file_id(path) for path, folder in self.folders.items())
+
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
+        """The number of files of each kind, the most frequent first."""
+        return dict(Counter(map(kind_of, sorted(self.files))).most_common())
 
     @cached_property
     def status(self) -> IndexStatus:
@@ -104,18 +120,20 @@ class FileListing:
 
     @cached_property
     def _texts(self) -> Sequence[str]:
-        return [
-            safe_line(f"{self.label(path)} {title} {author}").casefold()
-            for _, path, title, author in self.files.values()
-        ]
+        files = self.files.values()
+        return [safe_line(f"{self.label(file.path)} {file.title} {file.author}").casefold() for file in files]
 
-    def filtered(self, typed: str) -> Sequence[FileName]:
-        """Return the files whose name, title and author together hold every typed word."""
+    def filtered(self, typed: str = "", kind: str = "", since: date | None = None) -> Sequence[FileName]:
+        """Return the files whose name, title and author together hold every typed word.
+
+        With `kind` only those of it, and with `since` only those that were changed on that day or later.
+        """
         terms, files = typed.casefold().split(), [*self.files.values()]
-        if not terms:
-            return files
-        pairs = zip(files, self._texts, strict=True)
-        return [file for file, text in pairs if all(term in text for term in terms)]
+        if terms:
+            pairs = zip(files, self._texts, strict=True)
+            files = [file for file, text in pairs if all(term in text for term in terms)]
+        first = datetime.combine(since, time()).timestamp() if since else 0.0
+        return [file for file in files if file.modified >= first and kind in ("", kind_of(file.path))]
 
     def views(self, files: Sequence[FileName]) -> list[FileView]:
         """Return these files as a client sees them, in order, without those that have left the index."""

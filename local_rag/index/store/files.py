@@ -190,9 +190,9 @@ class Files(Rows):
         return dict(self._execute(of_files, list(paths)))
 
     def file_names(self) -> list[FileName]:
-        """Return every file with title and author of its first document; no row of a chunk is read."""
+        """Return every file, as its own row and that of its first document have it; no row of a chunk is read."""
         rows = self._execute(
-            "SELECT files.id, path, coalesce(title, ''), coalesce(author, '') FROM files"
+            "SELECT files.id, path, coalesce(title, ''), coalesce(author, ''), size, mtime_ns / 1e9 FROM files"
             " LEFT JOIN (SELECT min(id) AS first, file FROM documents GROUP BY file) AS f ON f.file = files.id"
             " LEFT JOIN documents ON documents.id = first ORDER BY path"
         )

@@ -166,12 +166,17 @@ class UnusableVector(Exception):
 
 
 class FileName(NamedTuple):
-    """A file by its id and path, with title and author of its first document, "" where it has none."""
+    """A file by its id and path, with title and author of its first document, "" where it has none.
+
+    `size` is in bytes, and `modified` in seconds since 1970, 0 for a page of the web.
+    """
 
     id: int
     path: str
     title: str
     author: str
+    size: int
+    modified: float
 
 
 @dataclass(frozen=True, slots=True)

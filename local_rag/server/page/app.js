@@ -15,7 +15,7 @@ import { signedOut } from "./session.js";
 
 const PLACES = [["ask", "Ask"], ["search", "Search"], ["index", "Files"]];
 const MORE = [["evaluation", "Evaluation"], ["runs", "History"], ["doctor", "Doctor"]];
-const VIEWS = new Map([...PLACES, ...MORE, ["file"], ["each"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
+const VIEWS = new Map([...PLACES, ...MORE, ["each"]].map(([view]) => [view, lazy(`/page/views/${view}.js`)]));
 
 function App() {
   const route = useRoute();
@@ -78,7 +78,7 @@ function Places({ places, route }) {
 }
 
 function title({ view, parts }) {
-  const label = [...PLACES, ...MORE].find(([name]) => name === view)?.[1] ?? "File";
+  const label = [...PLACES, ...MORE].find(([name]) => name === view)?.[1] ?? "Ask each file";
   return view === "ask" && parts[0] ? parts[0] : label;
 }
 

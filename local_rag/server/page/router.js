@@ -1,11 +1,12 @@
-// Where the page is, as the address's hash says it: #/VIEW/PART/PART?KEY=VALUE, every part URL-encoded.
+// Where the page is, as the address's hash says it: #/VIEW/PART/PART?KEY=VALUE, every part URL-encoded. A file,
+// #/file/ID, is open in the view of all files.
 import { path } from "./api.js";
 import { useState, useWindow } from "./html.js";
 
 function parsed(hash) {
   const [place, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view, ...parts] = place.split("/").filter(Boolean).map(decoded);
-  return { view: view || "ask", parts, query: Object.fromEntries(new URLSearchParams(query)) };
+  return { view: view === "file" ? "index" : view || "ask", parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 function decoded(part) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import partial
 from urllib.parse import quote as encoded
@@ -164,7 +165,7 @@ def test_a_document_is_rendered_and_its_passage_marked_in_it(notes, request, nam
 
 def test_a_hostile_name_and_text_are_words(opened, notes):
     with opened("#/index") as tab:
-        tab.follow("notes/<img src=x onerror=alert(1)>.txt")
+        tab.follow("<img src=x onerror=alert(1)>.txt")
         stored = tab.page.locator(".stored")
         stored.wait_for()
         tab.holds(lambda: "<script>alert(2)</script>" in stored.inner_text() and "\u202e" not in stored.inner_text())
@@ -184,8 +185,44 @@ def test_the_index_filters_as_one_types_and_forgets_after_a_question(opened, not
         tab.see("1 file left the index.")
         tab.see("Left out from now on: /long.txt")
         tab.button("Take in again: /long.txt").wait_for()
-        tab.page.get_by_role("link", name="notes/lease.pdf").wait_for()
+        tab.page.get_by_role("link", name="lease.pdf").wait_for()
         assert (notes / "long.txt").exists()
+
+
+def test_files_are_a_tree_and_sorted_and_one_opens_beside_it_or_over_it(browser, notes, request):
+    (notes / "letters").mkdir()
+    (notes / "letters" / "old.txt").write_text("A letter of the landlord.")
+    os.utime(notes / "letters" / "old.txt", (0, 86400 * 365))
+    with browser.signed_in(request.getfixturevalue("workspace"), "#/index", axe=True, reduced_motion="reduce") as tab:
+        links, keys = ".files a", tab.page.keyboard
+        tab.page.get_by_text("letters 1 file").focus()
+        tab.holds(lambda: tab.page.locator(links).count() == 4)
+        keys.press("Enter")
+        tab.see("old.txt")
+        assert tab.axe_everywhere(1280, 390) == []
+        tab.page.set_viewport_size({"width": 1280, "height": 800})
+        tab.follow("old.txt")
+        tab.see("A letter of the landlord.")
+        assert tab.axe() == []
+        boxes = [tab.page.locator(each).first.bounding_box() for each in (".files", ".doc")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+        tab.page.get_by_label("Order").select_option("changed")
+        tab.holds(lambda: tab.page.locator(links).last.inner_text() == "notes/letters/old.txt")
+        tab.page.get_by_label("Changed since").fill("2000-01-01")
+        tab.see("4 of 5 files")
+        tab.page.get_by_role("combobox", name="Kind", exact=True).select_option("pdf")
+        tab.has(links, ["notes/lease.pdf"])
+        tab.follow("notes/lease.pdf")
+        tab.see("Page 1 of 2")
+        keys.press("Escape")
+        tab.page.locator(".doc").wait_for(state="detached")
+        assert tab.page.locator(":focus").inner_text() == "notes/lease.pdf"
+        tab.page.set_viewport_size({"width": 390, "height": 844})
+        keys.press("Enter")
+        tab.see("Page 1 of 2")
+        assert tab.page.locator(".doc").bounding_box()["width"] == 390 and tab.axe() == []
+        tab.page.go_back()
+        tab.page.locator(".doc").wait_for(state="detached")
 
 
 def test_the_view_of_an_index_says_what_it_lacks_and_what_works_on_it(browser, notes, request):

@@ -17,6 +17,7 @@ from local_rag.index.index import Index
 from local_rag.index.parse.ocr import READERS
 from local_rag.server.answers import file_id
 from local_rag.text.citations import quotation
+from local_rag.text.display import home_path
 from local_rag.text.sentences import Span
 
 LEASE = """The notice period is three months to the end of a quar-
@@ -124,6 +125,39 @@ def test_files_are_listed_by_name_and_filtered_as_one_types(client, notes):
     resync()
     assert files(filter="new")["matching"] == 1
     assert [file["label"] for file in files(filter="gpj")["files"]] == ["notes/agpj.txt"]
+
+
+def test_files_are_listed_by_folder_kind_and_change_in_an_order(client, notes):
+    (notes / "old" / "mail").mkdir(parents=True)
+    for name in ("b.md", "mail/a.txt"):
+        (notes / "old" / name).write_text("The well is deep.")
+        os.utime(notes / "old" / name, (0, 86400 * 365))
+    resync()
+
+    def files(**params):
+        reply = client.got("/api/files", **params)
+        return [file["label"].removeprefix("notes/") for file in reply["files"]], reply
+
+    root = f"/{file_id(str(notes))}"
+    names, top = files(folder="/")
+    assert (names, top["total"]) == ([], 9)
+    assert top["folders"] == [{"folder": root, "name": home_path(notes), "files": 9}]
+    names, first = files(folder=root, limit=2)
+    assert names == ["lease.pdf", "letter.docx"] and first["cursor"] == 2
+    assert first["folders"] == [{"folder": f"{root}/old", "name": "old", "files": 2}]
+    names, old = files(folder=f"{root}/old")
+    assert names == ["old/b.md"] and [each["name"] for each in old["folders"]] == ["mail"]
+    assert files(folder=f"{root}/old/nothing")[0] == []
+    assert files(type="markdown")[0] == ["old/b.md", "plan.md"] and files(type="pdf")[0] == ["lease.pdf"]
+    assert files(type="pdf", folder=root)[1]["folders"] == []
+    assert files(since="2000-01-01")[1]["matching"] == 7
+    assert files(sort="changed")[0][-2:] == ["old/b.md", "old/mail/a.txt"]
+    sizes = [file["size"] for file in files(sort="size")[1]["files"]]
+    assert sizes == sorted(sizes, reverse=True)
+    kinds = client.got("/api/index")["kinds"]
+    assert kinds["markdown"] == 2 and sum(kinds.values()) == 9
+    for wrong in ({"since": "soon"}, {"sort": "colour"}):
+        client.got("/api/files", 400, **wrong)
 
 
 def test_numbers_that_nothing_counts_to_are_refused(there):

@@ -22,7 +22,7 @@ export function useQuotes() {
   useEffect(() => {
     if (!active) return;
     say(`${placeOf(active)}${position && `, quote ${position}`}`);
-    if (getComputedStyle(pane.current).position !== "fixed") return;
+    if (!covers(pane)) return;
     pane.current.focus();
     if (!history.state?.document) history.pushState({ document: true }, "");
   }, [active]);
@@ -35,6 +35,9 @@ export function useQuotes() {
   });
   return { active, position, pane, open, close, next: () => step(1), previous: () => step(-1) };
 }
+
+// Whether the document lies over the view.
+export const covers = (pane) => getComputedStyle(pane.current).position === "fixed";
 
 // Escape closes the document, else does what is given.
 export function useEscape(quotes, otherwise) {
@@ -49,9 +52,13 @@ const DocumentPane = lazy("/page/parts/document_pane.js");
 
 // A view, and beside it the document of the quote that is open.
 export function Beside({ quotes: { active, position, pane, close, previous, next }, scroller, children }) {
-  return html`<div class=${active ? "ask beside" : "ask"}>
+  const beside = active && html`<${DocumentPane} citation=${active} position=${position}
+    onClose=${close} onPrevious=${previous} onNext=${next} />`;
+  return html`<${TwoPanes} pane=${pane} scroller=${scroller} beside=${beside}>${children}<//>`;
+}
+
+export function TwoPanes({ pane, scroller, beside, children }) {
+  return html`<div class=${beside ? "ask beside" : "ask"}>
     <div class="conversation" ref=${scroller}>${children}</div>
-    ${active && html`<aside class="doc" ref=${pane} tabindex="-1" aria-label="Document">
-      <${DocumentPane} citation=${active} position=${position}
-        onClose=${close} onPrevious=${previous} onNext=${next} /></aside>`}</div>`;
+    ${beside && html`<aside class="doc" ref=${pane} tabindex="-1" aria-label="Document">${beside}</aside>`}</div>`;
 }

@@ -1,27 +1,31 @@
-// What is indexed and what was skipped, and what can be done about each; checking for changes, adding, removing.
+// What is indexed and what was skipped, what can be done about each, and the file that is open beside them.
 import { path, post } from "../api.js";
-import { bound, html, submitted, useEffect, useLater, useState } from "../html.js";
+import { bound, html, submitted, useEffect, useLater, useRef, useState } from "../html.js";
 import { follow, job, join } from "../indexing.js";
 import { AddFolder } from "../parts/add_folder.js";
 import { Begin, FilePick, Progress } from "../parts/begin.js";
 import { Dialog } from "../parts/dialog.js";
+import DocumentPane from "../parts/document_pane.js";
+import { FileList } from "../parts/file_list.js";
+import { Outline } from "../parts/outline.js";
 import { Hint, Problem } from "../parts/problem.js";
-import { Paged, useFilter, useReply } from "../parts/reply.js";
-import { choose as chooseFor, loadChoices, useChoices } from "../parts/settings.js";
+import { covers, TwoPanes, useEscape } from "../parts/quotes.js";
+import { useReply } from "../parts/reply.js";
+import { choose, loadChoices, useChoices } from "../parts/settings.js";
 import { capital, duration, joined, many, size, Time } from "../parts/texts.js";
 import { Unfinished } from "../parts/unfinished.js";
-import { go, to } from "../router.js";
+import { go, replace } from "../router.js";
 
-const AT_ONCE = 200;
 const NAMED = 20;
 const OFTEN = 5000; // milliseconds between two looks at an index that is watched
 
-export default function Index({ route: { query: { index } } }) {
+export default function Index({ route: { parts: [file_id], query: { index, ...place } } }) {
   const body = index ? { index } : {};
   const [forgetting, setForgetting] = useState(null);
   const [adding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const [notes, setNotes] = useState([]);
+  const pane = useRef(null);
   const last = job.use();
   const [{ value: about, error }, load] = useReply(path("index", body), last.running);
   const isOther = !last.running && last.index && about && last.index !== about.index;
@@ -48,7 +52,33 @@ export default function Index({ route: { query: { index } } }) {
     setAdding(false);
     follow("index/add", { ...body, ...folder }).then(() => folder.name && job.value.report && show(folder.name));
   };
-  return html`<div class="page">
+  const link = () => document.querySelector(".files [aria-current]");
+  const close = () => {
+    const opener = link();
+    replace("index", [], { index });
+    opener?.focus();
+  };
+  useEscape({ active: file_id, close });
+  useEffect(() => {
+    link()?.scrollIntoView({ block: "nearest" }); // it moves as the list gets narrow
+    if (file_id && covers(pane)) pane.current.focus();
+  }, [file_id]);
+  const askOf = (chat, files) => {
+    choose(chat, { ...(index && { index }), files });
+    go(chat || "ask");
+  };
+  const actions = (chosen) => {
+    const files = Object.entries(chosen).map(([file_id, label]) => ({ file_id, label }));
+    const [one, another] = files;
+    const label = another ? many(files.length, "file") : one?.label;
+    return one && html`<button class="small" onClick=${() => askOf("each", files)}>Ask each of them</button>
+      <button class="small danger" onClick=${() => setForgetting({ ids: Object.keys(chosen), label })}>
+        Remove ${many(files.length, "file")} from search</button>`;
+  };
+  const opened = file_id && html`<${Outline} key=${file_id} file_id=${file_id} index=${index} />
+    <${DocumentPane} key=${location.hash} citation=${{ ...place, index, file_id }}
+      onAsk=${(label) => askOf("", [{ file_id, label }])} onClose=${close} />`;
+  return html`<${TwoPanes} pane=${pane} beside=${opened}><div class="page">
     <div class="row"><h1 class="fill">Files</h1><${IndexChoice} value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
     <${Unfinished} />
@@ -57,13 +87,10 @@ export default function Index({ route: { query: { index } } }) {
       <${Work} now=${now} isOther=${isOther} about=${about} index=${index} onSync=${sync}
         onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
-      ${about.roots.length > 0 && html`<h2>Folders</h2>
-        <ul class="list">${about.roots.map((root) => html`
-          <${Root} root=${root} onForget=${setForgetting} onSync=${sync} />`)}</ul>`}
       <${Skipped} title="Skipped" about=${about} partly=${false} onSync=${sync} />
       <${Skipped} title="Indexed in part" about=${about} partly onSync=${sync} />
-      ${about.exists && html`<${Files} key=${`${index} ${about.last_sync} ${about.files}`} index=${index}
-        onForget=${setForgetting} />`}`}
+      ${about.exists && html`<${FileList} key=${`${index} ${about.last_sync} ${about.files}`} index=${index}
+        about=${about} shown=${file_id} actions=${actions} onForget=${setForgetting} onSync=${sync} />`}`}
     ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten}
       onClose=${() => setForgetting(null)} />`}
     ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onAdd=${add}
@@ -74,7 +101,7 @@ export default function Index({ route: { query: { index } } }) {
       if (index) go("index");
       else load();
     }} />`}
-  </div>`;
+  </div><//>`;
 }
 
 // Which index this is about, where there are several.
@@ -91,7 +118,7 @@ function About({ about }) {
   const waiting = embedded < chunks;
   const counts = [many(files, "file"), pages > 0 && many(pages, "web page"), many(chunks, "passage"), size(bytes)];
   return html`<div class="card stack"><p><strong>${joined(counts)}</strong></p>
-    <p class="muted">${about.about}</p>
+    <p class="muted lines">${about.about}</p>
     ${waiting && html`<${Waiting} about=${about} />`}
     <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
       ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p>
@@ -143,22 +170,6 @@ const COUNTED = ["new", "updated", "removed", "unchanged"];
 const counts = (report) =>
   joined(COUNTED.map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
-function Root({ root: { file_id, label, files, excludes, there, not_read }, onForget, onSync }) {
-  const about = [
-    many(files, "file"),
-    excludes.length > 0 && `without ${excludes.join(", ")}`,
-    not_read && `of kinds that are not read: ${not_read}`,
-  ];
-  return html`<li class="row">
-    <span class="fill"><bdi>${label}</bdi> <span class="small">${joined(about, ", ")}</span></span>
-    ${!there && html`<span class="badge warn">not there now</span>`}
-    <button class="quiet small danger" aria-label=${`Remove from search: ${label}`}
-      onClick=${() => onForget({ ids: [file_id], label, root: true })}>Remove from search</button>
-    ${excludes.map((pattern) => html`<button class="small"
-      onClick=${() => onSync({ root: file_id, take_in: [pattern] })}>Take in again: <bdi>${pattern}</bdi></button>`)}
-  </li>`;
-}
-
 function Skipped({ title, about: { skipped, ocr }, partly, onSync }) {
   const files = skipped.filter((file) => file.partly === partly);
   if (!files.length) return null;
@@ -193,45 +204,6 @@ function SkippedGroup({ reason, files, ocr, onSync }) {
     <${Hint} hint=${fix} />
     <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}
       ${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`;
-}
-
-function Files({ index, onForget }) {
-  const [filter, field] = useFilter("Filter by name, title or author");
-  const [chosen, setChosen] = useState(new Map());
-  const choose = ({ file_id, label }) => {
-    const next = new Map(chosen);
-    if (!next.delete(file_id)) next.set(file_id, label);
-    setChosen(next);
-  };
-  const count = many(chosen.size, "file");
-  const forget = () => onForget({
-    ids: [...chosen.keys()],
-    label: chosen.size === 1 ? [...chosen.values()][0] : count,
-  });
-  const askEach = () => {
-    chooseFor("each", { index, files: [...chosen].map(([file_id, label]) => ({ file_id, label })) });
-    go("each");
-  };
-  return html`<div class="row"><h2>All files</h2>${field}</div>
-    <${Paged} at="files" query=${{ index, filter, limit: AT_ONCE }}>${({ files, total, matching }, isFirst) => html`
-      ${isFirst && html`<p class="row small">
-        <span class="fill" role="status">
-          ${filter && `${matching.toLocaleString()} of `}${many(total, "file")}</span>
-        ${chosen.size > 0 && html`<button class="small" onClick=${askEach}>Ask each of them</button>
-          <button class="small danger" onClick=${forget}>Remove ${count} from search</button>`}</p>`}
-      <ul class="list files">${files.map((file) => html`<${File} key=${file.file_id} file=${file} index=${index}
-        chosen=${chosen.has(file.file_id)} onChoose=${() => choose(file)} />`)}</ul>`}<//>`;
-}
-
-function File({ file, index, chosen, onChoose }) {
-  const { file_id, label, title, author, date, chunks, modified, warnings } = file;
-  const changed = modified && new Date(modified * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
-  return html`<li class="row">
-    <input type="checkbox" aria-label=${`Choose ${label}`} checked=${chosen} onChange=${onChoose} />
-    <span class="fill"><a href=${to("file", [file_id], { index })}><bdi>${label}</bdi></a>${" "}
-      <bdi class="small">${joined([title, author, date.slice(0, 10)])}</bdi>
-      ${warnings.map((warning) => html` <span class="badge warn"><bdi>${warning}</bdi></span>`)}</span>
-    <span class="small">${joined([size(file.size), many(chunks, "passage"), changed])}</span></li>`;
 }
 
 function Forget({ body, chosen: { ids, label, root }, onDone, onClose }) {
