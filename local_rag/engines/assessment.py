@@ -21,6 +21,7 @@ from local_rag.text.names import MONTHS, head
 from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.questions import asks_for_amount, coverage, lacking, named
 from local_rag.text.sentences import sentences
+from local_rag.text.support import opposed
 from local_rag.text.words import WORD, content_stems, fold, stem, words
 
 if TYPE_CHECKING:
@@ -137,7 +138,10 @@ def assess(
     around, passage = _around(held, documents) if held else _nearest(plain, documents)
     asked = named(question)
     absent, apart = lacking(asked, around), lacking(asked, passage)
-    replaced = of_another(question, line_of(held, documents), held.span.text) if held and not absent else []
+    replaced: list[str] = []
+    if held and not absent:
+        line = line_of(held, documents)
+        replaced = of_another(question, line, held.span.text) or opposed(words(fold(question)), words(fold(line)))
     evidence = Evidence(
         agreement,
         min(MOST_BEHIND, max(0.0, best - agreement)),

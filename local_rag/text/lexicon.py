@@ -111,6 +111,10 @@ CONTRARIES = """
     high higher highest:low lower lowest
     before vor:after nach
     first:last
+    old older:new newer
+    left:right
+    tenant:landlord
+    buyer:seller
     north northern:south southern
     east eastern:west western
     erlaubt zulassig:verboten untersagt unzulassig

@@ -385,11 +385,18 @@ def _turns(text: str) -> set[str]:
 
 def contrary(sentence: Sequence[str], quote: Sequence[str]) -> bool:
     """Return whether two texts have opposite words: rise and fall, lawful and unlawful."""
-    stated, quoted = set(sentence) - set(quote), set(quote) - set(sentence)
-    if any(denied(word) in quoted for word in stated) or any(denied(word) in stated for word in quoted):
-        return True
-    stems = set(map(stem, quoted))
-    return any(stems & _OPPOSITES.get(stem(word), frozenset()) for word in stated)
+    return bool(opposed(sentence, quote) or opposed(quote, sentence))
+
+
+def opposed(sentence: Sequence[str], quote: Sequence[str]) -> list[str]:
+    """Return the words of a text in whose place another one has their opposites."""
+    quoted = set(quote) - set(sentence)
+    stems, negated = set(map(stem, quoted)), set(map(denied, quoted))
+    return [
+        word
+        for word in sorted(set(sentence) - set(quote))
+        if denied(word) in quoted or word in negated or stems & _OPPOSITES.get(stem(word), frozenset())
+    ]
 
 
 _OPPOSITES = {
