@@ -89,7 +89,6 @@ FLUFF = stems(
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
 ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
-ASKING = frozenset("where when since by".split())
 RELATIONS = frozenset("than before after until between over above under below".split())
 """Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from local_rag.index.tables.query import Aggregate, Condition, TableQuery
 from local_rag.index.tables.question_words import (
     AFTER_WHO,
-    ASKING,
     ASKS_LIST,
     ASKS_WHEN,
     ASKS_WHERE,
@@ -99,7 +98,7 @@ class Reader:
         self.plain, self.table = self.question.lower(), table
         self.dates, self.numbers = table.places("date"), table.places("number")
         self.where, self.doubts = list[list[Condition]](), list[str]()
-        counted = re.search(r"(?:how many|number of) (?:different )?([\w-]+)", self.plain)
+        counted = re.search(r"(?:how many|(?:^|the |what )number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""
         self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
         self.words = [self._word(match, stems(about)) for match in WORD.finditer(self.question)]
@@ -110,8 +109,7 @@ class Reader:
         is_function = plain in STOP_WORDS and (not text.isupper() or text == "I")  # "it" is one, and "IT" is none
         # "what" does not name the column "what to do"
         names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
-        asked = set[str]() if is_function and plain not in ASKING else synonyms(text)
-        also = {place for place, name in enumerate(self.names) if name & asked} - names
+        also = {place for place, name in enumerate(self.names) if name & synonyms(text)} - names
         is_title = own <= titles and not AFTER_WHO.search(self.plain, 0, match.start())
         is_fluff = is_function or own <= FLUFF
         is_known = (bool(also) or is_title or is_fluff) and plain not in RELATIONS
@@ -173,7 +171,7 @@ class Reader:
             return [Condition(place, "is", first.text) for place in beside.intersection(self.numbers)][:1]
         if is_one and first.names:
             return []
-        found = dict(reversed(self.table.named(_keys(span))))
+        found = dict(self.table.named(_keys(span)))
         if is_one and (first.is_function or not first.text[1:]):
             found = {place: text for place, text in found.items() if place in beside}
         others = {place for word in self.words if word not in span for place in word.names}
@@ -262,13 +260,12 @@ class Reader:
         """Return the columns that are asked for, and keep the one for each of whose values it is asked."""
         fixed = {either[0].column for either in self.where}
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
-        is_measured = figure in ("sum", "mean")
         asks_where = not figure and ASKS_WHERE.match(self.plain)
         left = [word for word in self.words if not word.used]
-        named = self._mentioned([word.names - fixed for word in left], is_measured)
+        named = self._mentioned([word.names - fixed for word in left])
         self.each = next((place for place in named if before.get(place) in EACH), None)
         named = [place for place in named if place != self.each and not (asks_where and place in self.numbers)]
-        asked = named or self._mentioned([word.also - fixed for word in left], is_measured)
+        asked = named or self._mentioned([word.also - fixed for word in left])
         measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
             hinted = self.dates if hint == "date" else self._like(hint)
@@ -284,7 +281,7 @@ class Reader:
         if figure == "count":
             quantities = self._like("copies") if self.table.key in fixed and not measures else []
             return measures if measures and named else quantities
-        if is_measured:
+        if figure:
             numbers = [place for place in self.numbers if place not in fixed]
             return measures or (numbers if len(numbers) == 1 else self._like("amount"))
         persons = [*(place for place, name in enumerate(self.names) if name & PERSON), self.table.key]
@@ -293,16 +290,11 @@ class Reader:
                 asked = [place for place in fitting if place not in fixed][:1] or asked
         return asked
 
-    def _mentioned(self, held: Sequence[set[int]], measured: bool) -> list[int]:
-        """Return the columns that words are about: of those of a word the ones that most words are about.
-
-        Of several as good ones those of numbers, where such is `measured`.
-        """
+    def _mentioned(self, held: Sequence[set[int]]) -> list[int]:
+        """Return the columns that words are about: of those of a word the ones that most words are about."""
         support, chosen = Counter(place for places in held for place in places), list[int]()
         for places in filter(None, held):
             tied = sorted(place for place in places if support[place] == max(map(support.__getitem__, places)))
-            if measured:
-                tied = [place for place in tied if place in self.numbers] or tied
             if len(tied) > 1:
                 self.doubts.append(f"several columns may be meant: {self._listed(tied)}")
             chosen += tied
