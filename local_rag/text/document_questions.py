@@ -60,7 +60,8 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
     ("topic", rf"was (?:sagt|sagen|schreibt|meint|empfiehlt) {_X} (?:über|zu|zum|zur|von) {_Y}"),
     ("topic", rf"was steht (?:in|im) {_X} (?:über|zu|zum|zur|von) {_Y}"),
     ("topic", rf"(?:laut|gemäß|nach) {_X}, ?{_Y}"),
-    ("author", rf"who (?:has |had )?(?:wrote|written|authored|composed|drafted|created|prepared|sent|posted) {_X}"),
+    ("author", r"who (?:has |had )?(?:wrote|written|took|taken|authored|composed|drafted|created|prepared|sent|posted) "
+               rf"{_X}"),
     ("author", rf"who(?: is|'s| are| was| were) the (?:\w+ )?(?:author|writer|sender|editor)s? of {_X}"),
     ("author", rf"(?:by whom|from whom|who) (?:is|was|are|were) {_X} {_WRITTEN}(?: by)?"),
     ("author", rf"(?:who(?: is|'s| was)|whom is) {_X} (?:by|from)"),

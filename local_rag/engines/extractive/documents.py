@@ -40,7 +40,8 @@ was checked on.
 """
 
 _LABELS = {
-    "author": "authors?|written by|by|(?:e-?mail )?from|sender|editors?|autor(?:en|in|innen)?|verfasser(?:in)?|von",
+    "author": "authors?|written by|by|(?:e-?mail )?from|sender|editors?|minutes(?: taken by)?|von"
+    "|autor(?:en|in|innen)?|verfasser(?:in)?",
     "title": "(?:full )?title|titel|subject|betreff",
     "updated": "(?:last[- ]|date )?(?:modified|updated|revised|changed)|aktualisiert(?: am)?|stand",
     "published": "published(?: on)?|publication date|(?:release|issue) date|released|posted|issued"

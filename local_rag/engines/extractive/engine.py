@@ -402,7 +402,7 @@ class ExtractiveEngine:
             return Grade(overall(supports), 0, supports, reason)
         each = dict(zip(questions.whole_parts(question), questions.parts(question), strict=True))
         asked = [part for part, written in each.items() if not untold or written[1:-1] not in untold[0]]
-        about = [(part, documents) for part in asked]
+        about = [(part, documents) for part in asked or [question]]
         if len(judged) > 1 and (sides := questions.sides(question)):
             about = [
                 (part, [documents[place] for place in _of_side(label, other, documents)])

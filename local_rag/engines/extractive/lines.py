@@ -92,7 +92,8 @@ def fact_lines(passage: str) -> Iterator[str]:
     """Yield the key lines, rows and items of a passage that are not too long for a line of facts."""
     for line in passage.splitlines():
         written = without_bullet(plain(without_marks(line))).strip()
-        if (begins_item(line) or is_row(line) or KEY.match(written)) and 2 < len(written.split()) <= MAX_WORDS:
+        key = KEY.match(written)
+        if (begins_item(line) or is_row(line) or key) and (1 if key else 2) < len(written.split()) <= MAX_WORDS:
             yield written
 
 
