@@ -79,7 +79,8 @@ def test_another_program_listens_there(ollama):
 
 
 def test_a_slow_first_token_is_a_model_that_loads(ollama, impatient):
-    assert labels(graded(ollama, slow(0.5, YES), **impatient)) == ["relevant", "relevant"]
+    patient = impatient | {"load_seconds": 60.0}  # silence of more than idle_seconds, and of far less than these
+    assert labels(graded(ollama, slow(0.5, YES), **patient)) == ["relevant", "relevant"]
 
 
 def test_a_first_token_that_never_comes(ollama, impatient):
