@@ -15,7 +15,7 @@ from local_rag.core.errors import IndexMissing, NotFound
 from local_rag.core.serialization import to_plain
 from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS
+from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS, SCAN_SECONDS
 from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
@@ -109,6 +109,7 @@ class IndexView:
     for the index (`state`), what it changed last (`changed`), each in a line, and when in ISO 8601 (`changed_at`); the
     last two are empty if nothing has changed since the server started. `watching` is null without --watch. `kinds`
     counts the files of each kind. `ocr` says how to install the reader of scans; its texts are "" if it is installed.
+    `ocr_seconds` is the time for the pages that wait for it at the last pace here, null before any page was read.
     """
 
     index: str
@@ -132,6 +133,7 @@ class IndexView:
     skipped: Sequence[SkippedView] = ()
     watching: dict[str, str] | None = None
     ocr: Mapping[str, str] = field(default_factory=dict)
+    ocr_seconds: float | None = None
 
 
 _SAME = ("pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
@@ -231,9 +233,16 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         roots=_roots(listing, not_read),
         kinds=listing.kinds,
         ocr=hint_view(ocr.missing(settings.values.ocr.languages)),
+        ocr_seconds=_ocr_seconds(listing),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
     )
+
+
+def _ocr_seconds(listing: FileListing) -> float | None:
+    pages = sum(len(file.scans) for file in listing.read(Store.scanned))
+    seconds = listing.read(Store.meta).get(SCAN_SECONDS)
+    return pages * float(seconds) if seconds else None
 
 
 def _roots(listing: FileListing, not_read: Mapping[str, str]) -> list[RootView]:

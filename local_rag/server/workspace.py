@@ -35,7 +35,8 @@ class Workspace:
     """Hold the settings, everything opened for them, and the folders below which the page may index.
 
     `flags` are the settings from the command line; they apply to every index. `watched` has the watcher of each index
-    by its folder; watchers end when `closing` is set. Several threads may use a workspace.
+    by its folder; watchers end when `closing` is set. `suggested` has the suggested questions by index and generation.
+    Several threads may use a workspace.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Workspace:
         self.watched: dict[IndexAddress, Watching] = {}
         self.closing = threading.Event()
         self.rags = OpenRags()
+        self.suggested: dict[tuple[IndexAddress, str], list[str]] = {}
         self.heavy_turn, self.heavy_requests = asyncio.Semaphore(self.limits.heavy), 0
 
     def settings_of(self, index: str | Sequence[str] | None = None, *, new: bool = False, **values: Any) -> Settings:

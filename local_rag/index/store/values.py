@@ -12,6 +12,8 @@ from local_rag.text.display import shorten
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
 """Rows of `meta`: the passages per second of the last run of each phase."""
+SCAN_SECONDS = "scan_seconds"
+"""A row of `meta`: the seconds that OCR took for a page, on average, the last time that pages were read."""
 
 OF_OTHER_KINDS = "kinds of files that are not read: "
 """The beginning of the reason in `reported` that a root has files of other suffixes; how many of each kind follows."""

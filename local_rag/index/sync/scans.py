@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from local_rag.index.parse.ocr import PAGE_SECONDS, PAGES
 from local_rag.index.parse.parser import Parser
 from local_rag.index.prepare import Chunker
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import NO_TEXT
+from local_rag.index.store.values import NO_TEXT, SCAN_SECONDS
 from local_rag.index.sync.report import Pace, Tell
 
 
@@ -28,7 +29,7 @@ def read_scans(
     """
     files = {file.path: file for file in store.scanned()}
     pages = [(path, page) for path, file in files.items() for page in file.scans]
-    pace, failed = Pace(len(pages)), list[Skipped]()
+    pace, failed, began = Pace(len(pages)), list[Skipped](), time.monotonic()
     with Parser(PAGE_SECONDS) as parser:
         for done, (path, page) in enumerate(pages):
             cancel.check()
@@ -48,6 +49,7 @@ def read_scans(
             with store.writing():
                 store.replace(file, found, more=True)
                 store.finish(file)
+                store.set_meta({SCAN_SECONDS: f"{(time.monotonic() - began) / (done + 1):.3g}"})
     told = [file for file in report.skipped if not file.reason.endswith(NO_TEXT)]
     left = sum(len(file.scans) for file in files.values())
     return replace(report, skipped=(*told, *failed), scans=left, scans_read=len(pages) - len(failed))

@@ -1,16 +1,20 @@
 """What a page sees of an index and does to it."""
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from support.asking import joined, until
+from support.fakes_index import HashingEmbedder
 from support.garden import notes_in
+from support.scans import scanned, stand_in, table
 from support.serving import a_workspace, error_of, events_of
 
 from local_rag.config.settings import Settings
 from local_rag.core.progress import Silent
+from local_rag.index.index import Index
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.server.answers import file_id
 
@@ -119,6 +123,23 @@ def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
     for body in ({"root": root}, {"root": root, "below": "letters"}, {"root": file_id(str(elsewhere))}):
         folders(client, status=403, **body)
         client.posted("/api/index/add", body, 403)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
+def test_the_time_of_scans_is_estimated_once_pages_were_read(serve, tmp_path, monkeypatch):
+    stand_in(tmp_path / "bin", monkeypatch, table((100, 100, 91, "The lamp is lit at dusk.")))
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    scanned(folder / "log.pdf", ["1"], ["2"])
+    client = serve()
+    with Index.open(Settings.load().index_path, HashingEmbedder(window=300), create=True) as index:
+        index.sync([folder])
+        assert client.got("/api/index")["ocr_seconds"] is None
+        index.read_scans(languages=["eng"])
+        assert client.got("/api/index")["ocr_seconds"] == 0
+        scanned(folder / "more.pdf", ["3"])
+        index.sync()
+        assert client.got("/api/index")["ocr_seconds"] > 0
 
 
 def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):

@@ -17,7 +17,7 @@ export function draft(chat, text) {
 }
 
 // While a question is under way a second one gets in line, once its thread has a name (`waits`: it has none yet).
-// Nothing is asked before the settings of its chat are known (`ready`).
+// What is asked before the settings of its chat are known (`ready`) is sent once they are.
 export function Composer({ chat, settings, gone, ready, onSettings, underWay, waits, onAsk, onStop, follow }) {
   const question = drafts.use()[chat] || "";
   const setQuestion = (text) => draft(chat, text);
@@ -34,22 +34,27 @@ export function Composer({ chat, settings, gone, ready, onSettings, underWay, wa
     focus();
   });
   useLayoutEffect(() => grow(box.current), [question]);
-  const submit = submitted(() => {
-    if (!ready || !length || length > LONGEST || (underWay && waits)) return;
+  const [early, setEarly] = useState(false);
+  const send = () => {
+    if (!length || length > LONGEST || (underWay && waits)) return;
+    setEarly(!ready);
+    if (!ready) return;
     onAsk(question.trim());
     setQuestion("");
     setSent(sent + 1);
     focus();
-  });
+  };
+  useEffect(() => ready && early && send(), [ready]);
   const onKeyDown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     form.current.requestSubmit();
   };
-  return html`<div class="composer"><${Asking} settings=${settings} gone=${gone} /><form ref=${form} onSubmit=${submit}>
+  return html`<div class="composer"><${Asking} settings=${settings} gone=${gone} />
+    <form ref=${form} onSubmit=${submitted(send)}>
     <textarea ref=${box} rows="1" aria-label="Question" value=${question} onKeyDown=${onKeyDown}
       placeholder=${follow ? "Ask a follow-up" : "Ask your files"}
-      onInput=${(event) => setQuestion(event.target.value)}></textarea>
+      onInput=${(event) => (setEarly(false), setQuestion(event.target.value))}></textarea>
     ${length > LONGEST && html`<p class="notice" role="alert">A question has at most ${LONGEST.toLocaleString()}
       ${" "}characters; this one has ${length.toLocaleString()}.</p>`}
     <div class="row">

@@ -170,7 +170,7 @@ const COUNTED = ["new", "updated", "removed", "unchanged"];
 const counts = (report) =>
   joined(COUNTED.map((name) => report[name] > 0 && `${report[name].toLocaleString()} ${name}`), ", ");
 
-function Skipped({ title, about: { skipped, ocr }, partly, onSync }) {
+function Skipped({ title, about: { skipped, ocr, ocr_seconds }, partly, onSync }) {
   const files = skipped.filter((file) => file.partly === partly);
   if (!files.length) return null;
   const groups = new Map();
@@ -178,19 +178,19 @@ function Skipped({ title, about: { skipped, ocr }, partly, onSync }) {
   const count = new Set(files.map((file) => file.label)).size;
   return html`<h2>${title} <span class="badge warn">${count.toLocaleString()}</span></h2>
     <ul class="list">${[...groups].map(([reason, files]) => html`
-
-      <${SkippedGroup} key=${reason} reason=${reason} files=${files} ocr=${ocr} onSync=${onSync} />`)}</ul>`;
+      <${SkippedGroup} key=${reason} reason=${reason} files=${files} ocr=${ocr} seconds=${ocr_seconds}
+        onSync=${onSync} />`)}</ul>`;
 }
 
 // What the page does about a reason, and what is said of it before.
 const READ = {
-  ocr: ["Read scans", "Takes about 5 seconds a page, on this machine."],
+  ocr: ["Read scans", "Takes a while; what is read stays, also if you stop it."],
   retry: ["Try again", ""],
   secrets: ["Take these in, too", "They may hold passwords and keys."],
   follow_links: ["Follow these links", ""],
 };
 
-function SkippedGroup({ reason, files, ocr, onSync }) {
+function SkippedGroup({ reason, files, ocr, seconds, onSync }) {
   const [{ action, root, fix }] = files;
   const [label, said] = READ[action] || [];
   const ofRoot = ["secrets", "follow_links"].includes(action);
@@ -200,7 +200,8 @@ function SkippedGroup({ reason, files, ocr, onSync }) {
     ${action === "ocr" && ocr.command
       ? html`<p class="small">What reads scans is not installed:</p><${Hint} ...${ocr} />`
       : label && html`<p class="row"><button class="small" onClick=${read}>${label}</button>
-          <span class="small">${said}</span></p>`}
+          <span class="small">${action === "ocr" && seconds
+            ? `Takes about ${duration(seconds)}, at the pace of the last pages here.` : said}</span></p>`}
     <${Hint} hint=${fix} />
     <ul class="small">${files.slice(0, NAMED).map(({ label }) => html`<li><bdi>${label}</bdi></li>`)}
       ${files.length > NAMED && html`<li>and ${files.length - NAMED} more</li>`}</ul></li>`;
