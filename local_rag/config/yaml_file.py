@@ -14,6 +14,9 @@ from local_rag.core.errors import ConfigError, ConfigUnreadable, reason_of
 LARGEST_FILE = 1_000_000
 """The maximum size of a config.yaml, models.yaml or prompts.yaml in bytes."""
 
+DEEPEST = 50
+"""The maximum number of nested levels; models.yaml has five."""
+
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml if it is installed: it reads models.yaml in 1 ms instead of 11."""
 
@@ -29,6 +32,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
             what = "has more than 1 MB" if stat.S_ISREG(status.st_mode) else "is not a regular file"
             raise ConfigUnreadable(f"cannot read {path}: it {what}", hint=f"ls -l {shlex.quote(str(path))}")
         text = path.read_text(encoding="utf-8")
+        _check_shape(text)
         data = yaml.load(text, _YAML)
     except FileNotFoundError as error:
         raise ConfigError(
@@ -53,3 +57,18 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def _look(path: Path) -> str:
     return f"cat -n {shlex.quote(str(path))}"
+
+
+def _check_shape(text: str) -> None:
+    """Raise ValueError for deep nesting and for aliases.
+
+    libyaml recurses per level until the stack overflows, and twenty lines of nested aliases expand to billions of
+    values.
+    """
+    depth = 0
+    for event in yaml.parse(text, _YAML):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"it has the alias *{event.anchor}: write its value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
