@@ -71,7 +71,7 @@ def try_(
     profile: ProfileOption = None,
     json: JsonOption = False,
 ) -> int:
-    """Give a model each task, and measure its grades.
+    """Try a model's tasks and measure its grades.
 
     The verdicts, seconds and tokens for a small fixed example are shown, then how good the model's grades of forty
     answers are. If they are good, it is asked about each answer from then on (grading: auto). The exit code is 0 if

@@ -390,11 +390,13 @@ def contrary(sentence: Sequence[str], quote: Sequence[str]) -> bool:
 
 def opposed(sentence: Sequence[str], quote: Sequence[str]) -> list[str]:
     """Return the words of a text in whose place another one has their opposites."""
-    quoted = set(quote) - set(sentence)
+    said, shown = set(map(stem, sentence)), set(map(stem, quote))
+    quoted = {word for word in quote if stem(word) not in said}
     stems, negated = set(map(stem, quoted)), set(map(denied, quoted))
     return [
         word
-        for word in sorted(set(sentence) - set(quote))
+        for word in sorted(set(sentence))
+        if stem(word) not in shown
         if denied(word) in quoted or word in negated or stems & _OPPOSITES.get(stem(word), frozenset())
     ]
 

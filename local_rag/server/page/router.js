@@ -6,7 +6,8 @@ import { useState, useWindow } from "./html.js";
 function parsed(hash) {
   const [place, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view, ...parts] = place.split("/").filter(Boolean).map(decoded);
-  return { view: view === "file" ? "index" : view || "ask", parts, query: Object.fromEntries(new URLSearchParams(query)) };
+  const shown = view === "file" ? "index" : view || "ask";
+  return { view: shown, parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
 function decoded(part) {

@@ -42,7 +42,8 @@ const Choice = ({ label, value, names, onChange }) => html`<label class="field">
 
 // The folders of a folder, each with what it holds once it is opened, and its files, so many at a time.
 function Level({ query, head, more = [], ...rest }) {
-  return html`<${Paged} at="files" query=${{ ...query, limit: AT_ONCE }}>${({ folders, files, ...page }, isFirst) => html`
+  const asked = { ...query, limit: AT_ONCE };
+  return html`<${Paged} at="files" query=${asked}>${({ folders, files, ...page }, isFirst) => html`
     ${isFirst && head?.(page)}
     <ul class="list files">
       ${isFirst && [...folders, ...more].map((folder) => html`<${Folder} key=${folder.folder} of=${folder}
