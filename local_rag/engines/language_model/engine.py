@@ -44,6 +44,7 @@ from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.text.answer_texts import is_refusal
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
+from local_rag.text.metadata import is_computed
 from local_rag.text.sentences import sentences
 from local_rag.text.words import query_key
 
@@ -314,6 +315,6 @@ class LanguageModelEngine(ABC):
 
 def _quoted(assessor: ExtractiveEngine, question: str, documents: Sequence[Document]) -> str:
     """Return the sentence of the passages that answers best, for the next attempt and for people, or ""."""
-    shape = Shape(sentences=1)
-    text = "".join(delta.text for delta in assessor.answer(question, documents, Attempt(shape=shape)))
+    files = [document for document in documents if not is_computed(document)]
+    text = "".join(delta.text for delta in assessor.answer(question, files, Attempt(shape=Shape(sentences=1))))
     return "" if is_refusal(text) else shorten(without_marks(text), LONGEST_QUOTE)

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from support.fakes import FakeCorpus, passage
+from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
@@ -186,6 +186,17 @@ def test_the_router_hears_of_several_steps_only_where_they_are_on_offer():
     for method, offered in ((AUTO, [True]), ({}, []), (ALWAYS, [])):
         _, _, deps = run("adaptive", **method)
         assert [asked[2].multi for asked in asked_of(deps.engine, "route")] == offered
+
+
+@pytest.mark.parametrize(
+    ("second", "written"), [("It is blue. [1]", 2), ("According to the passage, it is blue.", 2), ("It is red. [1]", 3)]
+)
+def test_a_rejected_answer_that_a_model_writes_again_ends_the_tries(second, written):
+    engine = ScriptedEngine(
+        drafts=["It is blue [1].", second, "It is green [1]."], grades=[("no", 1)], grades_by="evaluator"
+    )
+    _, _, deps = run("self-rag", engine, generations=3)
+    assert len(asked_of(deps.engine, "answer")) == written
 
 
 # --- memory -------------------------------------------------------------------------------------------------------

@@ -253,3 +253,14 @@ def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, quest
         answer = Rag(Settings.load(k=4, graph="self-rag"), corpus, Choice(engine)).ask(question)
     assert calls_of(answer) == calls
     assert answer.text == "Passage 1 says that the plan costs 100 euros. [1]", "code sets the mark"
+
+
+def test_with_auto_a_rejected_answer_is_told_what_the_passages_say_and_ends_where_it_is_written_again(ollama):
+    ollama.script(*["Passage 1 says that the plan costs 900 euros."] * 2)
+    assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
+    corpus = FakeCorpus([passage(1)])
+    with engine_on(ollama, assessor=assessor, grading="auto") as engine:
+        answer = Rag(Settings.load(k=1, graph="self-rag"), corpus, Choice(engine)).ask("How much are 100 euros?")
+    assert calls_of(answer) == ["answer", "answer"] and answer.certainty == "in doubt"
+    said = "the passages say: 'Passage 1 says that the plan costs 100 euros.'"
+    assert said in answer.reason and said in ollama.chats[1]["messages"][-1]["content"]
