@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDER = CHECKOUT / ".venv"
@@ -24,6 +26,9 @@ LOCK = "scripts/requirements.txt"
 """The lock file: every other package, with the hashes of its files; CONTRIBUTING.md says how it is made."""
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of wheels without CUDA (https://pytorch.org/get-started/locally/)."""
+
+TAMPERED = "DO NOT MATCH THE HASHES"
+"""The words of pip for a file whose hash differs from the lock file."""
 
 MISLEADING = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
 """Variables that send Python elsewhere, or make every process compile every module anew."""
@@ -42,11 +47,11 @@ def main(script: Callable[[], int]) -> None:
         sys.exit(f"{error}\n  try: the same command with --recreate")
 
 
-def run(*command: str | Path) -> int:
+def run(*command: str | Path, stderr: IO[bytes] | None = None) -> int:
     """Run a command in the checkout and return its exit status; Ctrl-C reaches it too, and is raised once it ends."""
     sys.stdout.flush()
     variables = {name: value for name, value in os.environ.items() if name not in MISLEADING}
-    with subprocess.Popen([*map(str, command)], env=variables, cwd=CHECKOUT) as process:
+    with subprocess.Popen([*map(str, command)], env=variables, cwd=CHECKOUT, stderr=stderr) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:
@@ -101,6 +106,14 @@ def _install(what: str, *arguments: str) -> None:
         if run(uv, "pip", "install", "--python", PYTHON, *quiet, *arguments) == 0:
             return
         print("uv could not; trying pip")
-    if run(PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *quiet, *arguments):
-        again = "the same command again, which keeps what is installed, or with --recreate"
-        sys.exit(f"could not install {what}\n  try: what pip says above, then {again}")
+    with tempfile.TemporaryFile() as errors:
+        if run(PYTHON, "-m", "pip", "install", "--disable-pip-version-check", *quiet, *arguments, stderr=errors) == 0:
+            return
+        errors.seek(0)
+        said = errors.read().decode(errors="replace")
+    print(said, file=sys.stderr)
+    if LOCK in arguments and TAMPERED not in said:
+        print("not all of it is there as pinned; going on with the newest that fit")
+        return
+    again = "the same command again, which keeps what is installed, or with --recreate"
+    sys.exit(f"could not install {what}\n  try: what pip says above, then {again}")

@@ -121,10 +121,10 @@ def test_an_installation_is_left_alone_until_its_requirements_change(stubbed):
 
 
 @posix
-@pytest.mark.parametrize("problem", ["FAILS", "WAITS"])
-def test_an_installation_that_failed_or_was_stopped_is_completed_by_the_same_command(stubbed, problem):
+@pytest.mark.parametrize(("problem", "step"), [("FAILS", "--no-deps -r"), ("WAITS", "--require-hashes")])
+def test_an_installation_that_failed_or_was_stopped_is_completed_by_the_same_command(stubbed, problem, step):
     command = [sys.executable, stubbed / "scripts/quickstart.py"]
-    env = variables(stubbed, **{problem: "--require-hashes"})
+    env = variables(stubbed, **{problem: step})
     with subprocess.Popen(
         command, env=env, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
@@ -133,11 +133,11 @@ def test_an_installation_that_failed_or_was_stopped_is_completed_by_the_same_com
         if problem == "WAITS":
             os.killpg(running.pid, signal.SIGINT)
         shown, error = running.communicate(timeout=60)
-    assert "installing what local-rag needs" in shown and "installing local-rag" not in shown
+    assert ("installing what local-rag needs" in shown) == (problem == "WAITS") and "installing local-rag" not in shown
     if problem == "WAITS":
         assert (running.returncode, error) == (130, "\nstopped; the same command goes on from here\n")
     else:
-        first, second = error.splitlines()
+        first, second = filter(None, error.splitlines())
         assert running.returncode == 1
         assert first.startswith("could not install") and second.startswith("  try: what pip says above")
     assert stages(ran(stubbed, "quickstart.py")) == INSTALLS
@@ -180,6 +180,9 @@ def test_pip_fills_a_new_environment_and_repairs_it_but_takes_no_file_that_the_l
     done = ran(checkout, "quickstart.py")
     assert done.returncode == 1 and stages(done) == INSTALLS[:2]
     assert "DO NOT MATCH THE HASHES" in done.stderr and "asked: demo" not in done.stdout
+    lock.write_text("not-there==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    done = ran(checkout, "quickstart.py")
+    assert "not all of it is there as pinned; going on" in done.stdout and "asked: demo" in done.stdout, done
     lock.write_text(right)
     done = ran(checkout, "quickstart.py")
     assert "making" not in done.stdout and "asked: demo" in done.stdout, done
