@@ -8,7 +8,7 @@ engines can be kept together.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,15 +119,25 @@ def _command(settings: Settings, entry: dict[str, Any]) -> tuple[str, bool]:
     return shlex.join(["local-rag", "calibrate", *(files or ["CASES"]), *options]), bool(files)
 
 
-def accuracy_of(settings: Settings, identity: str) -> float:
+def accuracy_of(settings: Settings, identity: Callable[[], str]) -> float:
     """Return the measured balanced accuracy of a model's verdicts on answers, or 0 if it is unknown or not good enough.
 
-    `identity` is that of its engine. Raise ConfigError for a file that cannot be read.
+    `identity` returns that of its engine, for which a server may be asked: only if some model was measured. Raise
+    ConfigError for a file that cannot be read.
     """
-    kept = _entries(settings, GRADES).get(identity)
-    if not isinstance(kept, dict) or UNKNOWN in identity:
+    entries = _entries(settings, GRADES)
+    key = identity() if entries else ""
+    kept = entries.get(key)
+    if kept is None or UNKNOWN in key:
         return 0.0
-    least = min(float(kept.get("support") or 0), float(kept.get("usefulness") or 0))
+    try:
+        least = min(float(kept["support"]), float(kept["usefulness"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{settings.config_folder / GRADES}: "
+            f"the entry {key!r} must hold support and usefulness, numbers from 0 to 1",
+            hint="delete the entry, or the file, and run local-rag models try again",
+        ) from error
     return least if least >= GOOD_GRADES else 0.0
 
 

@@ -150,7 +150,7 @@ def _with_ollama(
 
 def _accuracy(settings: Settings, engine: LanguageModelEngine) -> float:
     """Return the measured accuracy of the model's verdicts on answers if it is good and the evaluator grades them."""
-    return accuracy_of(settings, engine.identity) if engine.grading == "auto" else 0.0
+    return accuracy_of(settings, lambda: engine.identity) if engine.grading == "auto" else 0.0
 
 
 def _own_prompts(engine: LanguageModelEngine) -> str:

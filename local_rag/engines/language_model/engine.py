@@ -34,7 +34,7 @@ from local_rag.engines.assessment import USELESS
 from local_rag.engines.calls import ChatCalls
 from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.graders import doubted, grade_documents, grade_generation, joined
+from local_rag.engines.language_model.graders import doubted, grade_documents, grade_generation, weighed
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
@@ -261,7 +261,7 @@ class LanguageModelEngine(ABC):
                 grade = replace(grade, why="; ".join(filter(None, (grade.why, f"the passages say: {quote!r}"))))
             if self.accuracy and check != "support":
                 verdict = grade_generation(task, question, passages, generation, "both")
-                grade = replace(joined(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
+                grade = replace(weighed(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
             return grade
         if check == "both" and self.grading == "each":
             grade = grade_generation(task, question, passages, generation, "support")

@@ -36,7 +36,7 @@ def doubted(grade: Grade) -> Grade:
     return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
 
 
-def joined(grade: Grade, models: Grade, accuracy: float) -> Grade:
+def weighed(grade: Grade, models: Grade, accuracy: float) -> Grade:
     """Change the probability of an assessed answer by the verdict of a model whose balanced accuracy is known.
 
     The verdict counts with the log odds of that accuracy. An answer whose sentences all stand in the passages is at

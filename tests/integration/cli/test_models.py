@@ -14,6 +14,7 @@ import pytest
 from support.ollama_server import Model, cut, empty, error, raw, say
 from support.screen import shown
 
+from local_rag.config.calibrated import GRADES
 from local_rag.config.settings import Settings
 from local_rag.diagnostics.models import Layers, fits_memory, model_report, pull_models, registry
 from local_rag.diagnostics.trial import ANSWER, PAIRS
@@ -307,7 +308,10 @@ def test_a_model_whose_grades_are_good_checks_each_answer_from_then_on(there, sa
     assert doubted["usage"]["calls"] == 2 and doubted["certainty"] != "sure"
     assert "the model's own check rejects it" in doubted["reason"]
     there.script("The rent of the flat is 900 euros a month.", '{"s": "fully", "u": 5}')
+    kept = Settings.load().config_folder / GRADES
     assert json.loads(said.shown(ask).out)["certainty"] == "sure"
+    kept.write_text(re.sub(r"support: .*", "support: good", kept.read_text()))
+    assert "must hold support and usefulness, numbers from 0 to 1" in said.shown(ask, 2).err
 
 
 def test_a_model_whose_grades_are_no_better_than_chance_is_not_asked(there, said):
