@@ -273,10 +273,10 @@ class ExtractiveEngine:
         for written, part in each:
             said = self._said(part, documents, attempt, failed)
             if said and self._answers(part, documents, " ".join(said))[0] >= DOUBTFUL:
-                found += said
+                found += [text for text in said if spoken(text) not in spoken(" ".join(found))]
             else:
                 missing.append(f"{written[:1].lower()}{written[1:-1]}")
-        untold = f"{texts_for(OF_QUESTION, question).not_told}: {'; '.join(missing)}."
+        untold = f"\n{texts_for(OF_QUESTION, question).not_told}: {'; '.join(missing)}."
         return [*found, *([untold] if missing else [])] if found else []
 
     def _said(self, question: str, documents: Sequence[Document], attempt: Attempt, failed: str) -> list[str]:

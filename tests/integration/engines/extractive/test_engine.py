@@ -576,7 +576,7 @@ def test_each_part_of_a_question_is_answered_or_named_as_missing(engine):
     assert engine.grade(question, [LEASE], text).usefulness == 5
     question = "When does the lease of the boathouse end and who is the caretaker?"
     text = answer(engine, question, [LEASE])
-    assert "31 May 2026. [1]" in text and text.endswith("I could not tell from your files: who is the caretaker.")
+    assert "31 May 2026. [1]" in text and text.endswith("\n\nI could not tell from your files: who is the caretaker.")
     grade = engine.grade(question, [LEASE], text)
     assert grade.support == "fully" and grade.usefulness == 3 and "who is the caretaker" in grade.why
     assert answer(engine, "Who is the caretaker and what is a marmot called?", [TABLE]) == NOT_IN_PASSAGES
