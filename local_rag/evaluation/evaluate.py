@@ -60,7 +60,7 @@ def evaluate(settings: Settings, cases: CaseSet, plan: Plan, display: Display) -
     if not plan.graphs and not any(case.relevant for case in used):
         raise UsageError("no case names anything relevant, so there is nothing to rank", hint=SHAPE)
     with Rag.open(settings, display=display) as rag:
-        for line in (*rag.choice.lines, *_void(rag)) if plan.graphs else ():
+        for line in (rag.choice.lines[0], *rag.choice.note.splitlines(), *_void(rag)) if plan.graphs else ():
             display.say(line)
         indexes = [rag.index, *([rag.fallback_corpus.index] if rag.fallback_corpus else [])]
         if plan.graphs or set(plan.modes) != {"words"}:

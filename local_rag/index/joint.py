@@ -16,7 +16,6 @@ from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import NothingLeft
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
-from local_rag.index.store.commands import index_name
 from local_rag.index.store.values import IndexedFile, Stored
 
 if TYPE_CHECKING:
@@ -142,14 +141,8 @@ class JointIndex:
         return sum(index.count() for index in self._indexes)
 
     def waiting_notes(self) -> list[str]:
-        """Return the notes of `Index.waiting_notes`, with the name of the index and the command that embeds the
-        rest.
-        """
-        return [
-            f"{name}: {line}: local-rag index --index {index_name(index.path)}"
-            for name, index in self._named.items()
-            for line in index.waiting_notes()
-        ]
+        """Return the notes of `Index.waiting_notes`, with the name of the index."""
+        return [f"{name}: {line}" for name, index in self._named.items() for line in index.waiting_notes()]
 
     def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
         return {path: became for index in self._indexes for path, became in index.changed(sources).items()}

@@ -108,7 +108,7 @@ class AnswerTexts:
     page = "p. {page}"
     ocr = "read by OCR ({confidence})"
     unsure_ocr = "OCR was not sure of a line that is quoted"
-    cites_changed = "a file that is cited is not as it was indexed; local-rag index reads it again"
+    cites_changed = "a file that is cited is not as it was indexed; the next update of the index reads it"
     became: Mapping[FileChange, str] = {
         "changed": "changed since it was indexed",
         "gone": "is not there any more",
@@ -273,7 +273,9 @@ class German(AnswerTexts):
     page = "S. {page}"
     ocr = "durch OCR gelesen ({confidence})"
     unsure_ocr = "OCR war sich einer zitierten Zeile nicht sicher"
-    cites_changed = "eine zitierte Datei ist nicht mehr so, wie sie indexiert wurde; local-rag index liest sie neu"
+    cites_changed = (
+        "eine zitierte Datei ist nicht mehr so, wie sie indexiert wurde; die nächste Aktualisierung liest sie"
+    )
     became: Mapping[FileChange, str] = {
         "changed": "seit dem Indexieren geändert",
         "gone": "nicht mehr da",

@@ -109,7 +109,7 @@ def _update(work: Work, state: State, deps: Deps, emit: Emit) -> tuple[State, bo
     except (EngineError, ModelMissing, ModelChanged) as error:
         if best_draft(state, deps)[0] is None:
             raise
-        return {"spent": [TIME], "failed": f"{error} ({error.hint})" if error.hint else str(error)}, False
+        return {"spent": [TIME], "failed": str(error)}, False
 
 
 def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
