@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from local_rag.config.calibrated import keep_accuracies
+from local_rag.config.calibrated import GOOD_GRADES, keep_accuracies
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.progress import Display
 from local_rag.core.protocols import Attempt, Turn
 from local_rag.core.verdicts import Usage
-from local_rag.text.display import printable
+from local_rag.text.display import joined, printable, short_path
 from local_rag.text.words import content_stems
 from local_rag.text.words import words as words_of
 
@@ -137,6 +137,26 @@ def run_trial(settings: Settings, engine: LanguageModelEngine, display: Display)
     accuracies: dict[str, float] = {grade.kind: grade.accuracy for grade in grades}
     kept = keep_accuracies(settings, engine.identity, accuracies) if grades else None
     return Trial(engine.describe, tuple(tried), honoured, total, grades, str(kept or ""))
+
+
+def conclusion(trial: Trial) -> Iterator[str]:
+    """Yield sentences on the form of the replies, how good the grades are, and what follows for `grading: auto`."""
+    if not trial.honoured:
+        wrong = joined([task.task for task in trial.tried if task.schema not in ("yes", "-")])
+        yield (
+            f"The form of a reply was not kept at once: {wrong}. Each retry costs a call, and what stays unusable "
+            'counts as "not relevant" or "not supported".'
+        )
+        return
+    yield "Every verdict had the form that was asked for."
+    found = ", ".join(f"{grade.kind} {grade.accuracy:.2f} ({grade.seconds:.1f} s a call)" for grade in trial.grades)
+    yield f"Balanced accuracy of its grades on forty pairs, where chance gets .50: {found}."
+    if min(grade.accuracy for grade in trial.grades if grade.kind != "relevance") < GOOD_GRADES:
+        yield f"Below {GOOD_GRADES:.2f}: with grading: auto, the evaluator decides about answers without this model."
+    elif trial.kept:
+        yield f"With grading: auto, this model checks each answer from now on (kept in {short_path(Path(trial.kept))})."
+    else:
+        yield "The server does not tell which version of the model it runs, so this is not kept."
 
 
 def graded_pairs(engine: LanguageModelEngine, display: Display) -> tuple[Grading, ...]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.config.calibrated import GOOD_GRADES
 from local_rag.diagnostics.models import TIGHT
 from local_rag.diagnostics.prompts import OURS
+from local_rag.diagnostics.trial import conclusion
 from local_rag.terminal.console import PlainTable, indented
 from local_rag.text.display import format_bytes, joined, plural, short_path, shorten
 
@@ -168,28 +168,9 @@ def trial_parts(trial: Trial) -> Iterator[RenderableType]:
         times = plural(trial.total.loads, "time")
         yield f"{loading:.1f} of the {seconds:.1f} s went into loading the model ({times})."
     yield from (f"note: {note}" for note in trial.total.notes)
-    if trial.honoured:
-        yield "Every verdict had the form that was asked for."
-        yield from _grades(trial)
-        return
-    wrong = [task.task for task in trial.tried if task.schema not in ("yes", "-")]
-    yield (
-        f"The form of a reply was not kept at once: {joined(wrong)}. Each retry costs a call, and what stays unusable "
-        'counts as "not relevant" or "not supported".'
-    )
-    yield "  -> local-rag models   lists others; a newer Ollama may help as well"
-
-
-def _grades(trial: Trial) -> Iterator[RenderableType]:
-    """Yield how good the model's grades are, and what follows for `grading: auto`."""
-    found = ", ".join(f"{grade.kind} {grade.accuracy:.2f} ({grade.seconds:.1f} s a call)" for grade in trial.grades)
-    yield f"Balanced accuracy of its grades on forty pairs, where chance gets .50: {found}."
-    if min(grade.accuracy for grade in trial.grades if grade.kind != "relevance") < GOOD_GRADES:
-        yield f"Below {GOOD_GRADES:.2f}: with grading: auto, the evaluator decides about answers without this model."
-    elif trial.kept:
-        yield f"With grading: auto, this model checks each answer from now on (kept in {short_path(trial.kept)})."
-    else:
-        yield "The server does not tell which version of the model it runs, so this is not kept."
+    yield from conclusion(trial)
+    if not trial.honoured:
+        yield "  -> local-rag models   lists others; a newer Ollama may help as well"
 
 
 def _costs(usage: Usage, seconds: float) -> tuple[str, str]:
