@@ -13,12 +13,16 @@ CheckState = Literal["ok", "note", "bad"]
 
 @dataclass(frozen=True)
 class Check:
-    """Hold the result of a check; `fix` has a command per line, and is empty if nothing is wrong."""
+    """Hold the result of a check; `fix` has a command per line, and is empty if nothing is wrong.
+
+    `action` names what the page does in place of it: index a `folder`, or look for changes (`sync`).
+    """
 
     name: str
     state: CheckState
     found: str
     fix: str = ""
+    action: str = ""
 
 
 SET_UP = "python3 scripts/quickstart.py"

@@ -211,21 +211,21 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
             status, forgotten = index.status(), index.has_forgotten()
             of_server = list(server_checks(index))
     except IndexMissing as error:
-        yield Check("index", "note", str(error), error.hint)
+        yield Check("index", "note", str(error), error.hint, "folder")
         return
     pages = f", {plural(status.pages, 'web page')}" if status.pages else ""
     files = f"{plural(status.files, 'file')}{pages}"
     details = f"{home_path(status.path)}: {files}, {plural(status.chunks, 'passage')}, whole"
     yield Check("index", "ok", f"{details}, and every row is as it was stored" if deep else details)
+    again = f"local-rag index --index {index_name(status.path)}"
     if waiting := waiting_line(status.embedded, status.chunks):
-        yield Check("embedded", "note", waiting, f"local-rag index --index {index_name(status.path)}")
+        yield Check("embedded", "note", waiting, again, "sync")
     if not codes_are_whole:
         details = "the file that finds near vectors is missing or damaged: until it is made anew all are compared"
-        yield Check("vectors", "note", details, f"local-rag index --index {index_name(status.path)}")
+        yield Check("vectors", "note", details, again, "sync")
     if not forgotten:
-        which = index_name(status.path)
         details = "bytes of what was removed are still in its files: a reader or a stop held that up"
-        yield Check("forgetting", "note", details, f"local-rag index --index {which}")
+        yield Check("forgetting", "note", details, again, "sync")
     yield from of_server
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 

@@ -83,7 +83,7 @@ class Consent(Body):
 class JobView:
     """Describe a job: `position` counts the questions before it.
 
-    `about` has the question, its thread and its graph, or the index.
+    `about` has the question, its thread and its graph, or the index, or the `name` of the cases or the model.
     """
 
     id: str
@@ -104,7 +104,7 @@ class UnfinishedView:
 
 @dataclass(frozen=True)
 class JobsView:
-    """List the jobs, and the indexing that was cut off if none runs now."""
+    """List the jobs, and the indexing that was cut off if nothing is at work now."""
 
     jobs: Sequence[JobView]
     unfinished: Sequence[UnfinishedView]
@@ -184,11 +184,11 @@ async def ask(asked: Ask, workspace: Here, caller: Asking) -> Any:
 
 @router.get("/api/jobs")
 def jobs(workspace: Here) -> JobsView:
-    """List the questions that run or wait, the indexing that runs, and the indexing that was cut off."""
-    questions, indexing = workspace.jobs.questions(), workspace.jobs.indexing
-    listed = [*enumerate(questions), *([(0, indexing)] if indexing else [])]
+    """List the questions that run or wait, what else is at work, and the indexing that was cut off."""
+    questions, working = workspace.jobs.questions(), workspace.jobs.working
+    listed = [*enumerate(questions), *([(0, working)] if working else [])]
     views = [JobView(job.id, job.kind, job.caller, job.state, position, job.about) for position, job in listed]
-    left = {name: each for name, each in workspace.unfinished.all().items() if not indexing}
+    left = {name: each for name, each in workspace.unfinished.all().items() if not working}
     return JobsView(views, [UnfinishedView(safe_line(name), each.get("share")) for name, each in left.items()])
 
 

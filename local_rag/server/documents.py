@@ -159,8 +159,7 @@ def located(workspace: Workspace, identity: str, index: str | None = None) -> tu
             listing = workspace.files.of(folder)
             if identity in listing.paths:
                 return listing, listing.paths[identity]
-    hint = "local-rag index   brings the index up to date"
-    raise ApiError(404, "not_found", "this file is not in the index (any more)", hint, action="sync")
+    raise ApiError(404, "not_found", "this file is not in the index (any more)", action="sync")
 
 
 def file_of(id: str, workspace: Here, index: str | None = None) -> tuple[FileListing, str]:

@@ -82,7 +82,9 @@ def drop(piece: Piece, workspace: Here) -> dict[str, str]:
             raise ApiError(409, "conflict", "the pieces of this file did not come one after the other", "drop it again")
         if piece.at + len(data) > LARGEST:
             draft.unlink(missing_ok=True)
-            raise ApiError(413, "too_large", f"a file has at most {LARGEST:,} bytes here", "local-rag index FOLDER")
+            raise ApiError(
+                413, "too_large", f"a file has at most {LARGEST:,} bytes here", "index the folder it lies in"
+            )
         with open(draft, "ab", opener=opener) as file:
             file.write(data)
         copy = _kept(draft, folder, name) if piece.last else ""

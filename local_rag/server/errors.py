@@ -1,6 +1,6 @@
 """Answer errors in one form, {"error": {"code", "message", "hint"}}, each with its HTTP status.
 
-`action` names what the page offers for an error (see `ACTIONS`); `command` is the command in the hint, if it has one.
+`action` names what the page offers for an error (see `ACTIONS`), or says that its hint is for a `terminal`.
 
 Below /v1 errors have the form of OpenAI's (https://github.com/openai/openai-openapi, ErrorResponse): "message" with the
 hint in it, "type", "param", "code".
@@ -50,24 +50,12 @@ STATUS: dict[type[LocalRagError], tuple[str, int]] = {
 }
 """Code and status of each error, the narrower class first."""
 
+TERMINAL = "terminal"
 ACTIONS = {"index_missing": "folder", "model_missing": "models", "model_server_down": "models"}
-"""The action of the page for each code: choose a `folder`, look for changes (`sync`), or see which `models` fit."""
+"""The action of the page for each code: choose a `folder`, look for changes (`sync`), or see which `models` fit.
 
-PROGRAMS = (
-    "local-rag ",
-    "LOCAL_RAG_",
-    "ollama ",
-    "pip ",
-    "python",
-    "chmod ",
-    "sudo ",
-    "apt ",
-    "mkdir ",
-    "mv ",
-    "ls ",
-    "rm ",
-)
-"""The beginnings of hints that are commands."""
+Any other error of `core.errors` has `TERMINAL`: its hint is a command, or speaks of options.
+"""
 
 FIELDS = {condition.option: name for name, condition in CONDITIONS.items()} | {"--model": "model"}
 """The field of a request for each option of the command line."""
@@ -107,32 +95,19 @@ def api_error(error: Exception) -> ApiError:
         return error
     for kind, (code, status) in STATUS.items():
         if isinstance(error, kind):
-            hint = WIDER if isinstance(error, NothingLeft) else error.hint
-            return ApiError(status, code, *for_page(str(error), hint))
+            message, hint, action = in_fields(str(error)), in_fields(error.hint), ACTIONS.get(code, TERMINAL)
+            if isinstance(error, NothingLeft):
+                hint, action = WIDER, ""
+            return ApiError(status, code, message, hint, action=action)
     return ApiError(500, "internal", "the server met an error that it does not know; its terminal says where")
 
 
 def error_object(error: Exception) -> dict[str, str]:
-    """Return {"code", "message", "hint"} of an error, with its action, command and thread if it has them."""
+    """Return {"code", "message", "hint"} of an error, with its action and thread if it has them."""
     said = api_error(error)
-    more = {"thread": said.thread, "action": said.action, "command": hint_view(said.hint)["command"]}
+    more = {"thread": said.thread, "action": said.action}
     about = {"code": said.code, "message": for_terminal(str(said)), "hint": for_terminal(said.hint)}
     return about | {name: value for name, value in more.items() if value}
-
-
-def hint_view(hint: str) -> dict[str, str]:
-    """Return a hint, the command in it, and what the command does; both are "" if the hint is a sentence."""
-    command, _, does = for_terminal(hint).removeprefix("then: ").partition("   ")
-    known = command.startswith(PROGRAMS)
-    return {"hint": for_terminal(hint), "command": command if known else "", "does": does.strip() if known else ""}
-
-
-def for_page(message: str, hint: str) -> tuple[str, str]:
-    """Return an error's message and hint with the fields of requests in place of command-line options.
-
-    A hint that is a command of local-rag stays as it is.
-    """
-    return in_fields(message), hint if hint.startswith("local-rag ") else in_fields(hint)
 
 
 def in_fields(text: str) -> str:

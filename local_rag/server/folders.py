@@ -152,7 +152,7 @@ def allowed_folder(workspace: Workspace, request: Below, caller: Caller) -> Path
             403,
             "outside",
             "this folder was neither indexed at the terminal nor named with --root, and the page alone sees your home",
-            "local-rag serve --root FOLDER   or   local-rag index FOLDER",
+            "start the server with --root FOLDER, or index it at the terminal",
         )
     return _folder_below(roots[request.root], request.below)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,10 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from pydantic import Field
 
+from local_rag.core.cancel import Cancel, scope
 from local_rag.core.documents import Skipped, SyncReport
-from local_rag.core.errors import IndexMissing, NotFound
-from local_rag.core.serialization import to_plain
+from local_rag.core.errors import DeadlineExceeded, IndexMissing, NotFound
+from local_rag.core.serialization import from_plain, to_plain
 from local_rag.diagnostics.demo import INDEX as SAMPLE
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import NO_TEXT, OF_OTHER_KINDS, SCAN_SECONDS
@@ -20,17 +23,19 @@ from local_rag.runtime.dropped import delete_copies
 from local_rag.server.answers import file_id
 from local_rag.server.auth import Asking, Caller, person_only
 from local_rag.server.documents import located
-from local_rag.server.errors import ApiError, hint_view
-from local_rag.server.folders import Below, allowed_folder, allowed_roots
-from local_rag.server.indexing import indexed
+from local_rag.server.errors import ApiError
+from local_rag.server.folders import COUNTING, Below, allowed_folder, allowed_roots
 from local_rag.server.jobs import Job, JobEvent
 from local_rag.server.listings import FileListing, safe_line
 from local_rag.server.responses import Body, job_response
-from local_rag.server.workspace import Here, Workspace
+from local_rag.server.work import worked
+from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import home_path, is_url, plural
 
 LISTED = 100
 """The most removed files that a report names."""
+MOST_CHANGES = 1000
+"""The most files that are named of those that differ on the disk."""
 
 ACTIONS = (
     (NO_TEXT, "ocr"),
@@ -104,18 +109,16 @@ class IndexView:
     """Describe an index; if it does not exist all counts are 0, and `hint` says how to make it.
 
     `embedded` of its passages (`chunks`) have an embedding; `seconds_left` is the time for the rest at the last pace.
-    `allowed` lists the folders below which the page may index, and `job` is the ID of the job that writes to an index
-    now. `changed` counts files that differ on the disk from what was indexed. `watching` says what `serve --watch` does
-    for the index (`state`), what it changed last (`changed`), each in a line, and when in ISO 8601 (`changed_at`); the
-    last two are empty if nothing has changed since the server started. `watching` is null without --watch. `kinds`
-    counts the files of each kind. `ocr` says how to install the reader of scans; its texts are "" if it is installed.
+    `allowed` lists the folders below which the page may index. `watching` says what `serve --watch` does for the index
+    (`state`), what it changed last (`changed`), each in a line, and when in ISO 8601 (`changed_at`); the last two are
+    empty if nothing has changed since the server started. `watching` is null without --watch. `kinds` counts the files
+    of each kind. `ocr`: what reads scans is installed.
     `ocr_seconds` is the time for the pages that wait for it at the last pace here, null before any page was read.
     """
 
     index: str
     exists: bool
     allowed: Sequence[AllowedRoot]
-    job: str
     hint: str
     about: str = ""
     files: int = 0
@@ -127,13 +130,30 @@ class IndexView:
     bytes: int = 0
     embedder: str = ""
     last_sync: str = ""
-    changed: int = 0
     roots: Sequence[RootView] = ()
     kinds: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[SkippedView] = ()
     watching: dict[str, str] | None = None
-    ocr: Mapping[str, str] = field(default_factory=dict)
+    ocr: bool = False
     ocr_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """Name a file that is "new", "changed" or "gone" on the disk since it was indexed."""
+
+    file_id: str
+    label: str
+    became: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """List files that differ on the disk, with the number of each kind; `whole`: all folders were seen in time."""
+
+    files: Sequence[ChangedFile]
+    counts: Mapping[str, int]
+    whole: bool
 
 
 _SAME = ("pages", "documents", "chunks", "embedded", "seconds_left", "bytes", "last_sync")
@@ -208,13 +228,11 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
     name = safe_line(home_path(settings.values.index))
     roots = allowed_roots(workspace, index, caller)
     allowed = [AllowedRoot(key, safe_line(home_path(root))) for key, root in roots.items()]
-    indexing = workspace.jobs.indexing
-    job = indexing.id if indexing else ""
     try:
         listing = workspace.files.of(settings.index_path)
         status, reported = listing.status, listing.read(Store.reported)
     except IndexMissing:
-        return IndexView(name, False, allowed, job, missing(settings).hint)
+        return IndexView(name, False, allowed, missing(settings).hint)
     not_read = {path: why.removeprefix(OF_OTHER_KINDS) for path, why in reported if why.startswith(OF_OTHER_KINDS)}
     skipped = {(path, why) for path, why in reported if not why.startswith(OF_OTHER_KINDS)}
     views = [_skipped(listing, path, why) for path, why in skipped]
@@ -223,20 +241,35 @@ def index(workspace: Here, caller: Asking, index: str | None = None) -> IndexVie
         name,
         True,
         allowed,
-        job,
         "",
         about=safe_line(status.about or status.summary),
         files=sum(not is_url(path) for path in listing.files),
         **{each: getattr(status, each) for each in _SAME},
         embedder=safe_line(status.embedder),
-        changed=sum(map(bool, (file.became for file in listing.read(Store.files)))),
         roots=_roots(listing, not_read),
         kinds=listing.kinds,
-        ocr=hint_view(ocr.missing(settings.values.ocr.languages)),
+        ocr=not ocr.missing(settings.values.ocr.languages),
         ocr_seconds=_ocr_seconds(listing),
         skipped=sorted(views, key=lambda view: (view.reason, view.label.casefold())),
         watching={name: safe_line(getattr(watched, name)) for name in WATCHED} if watched else None,
     )
+
+
+@router.get("/api/index/changes", dependencies=HEAVY)
+def changes(workspace: Here, index: str | None = None) -> Changes:
+    """List the files that differ on the disk from what was indexed, by size and time, and those that are new there."""
+    from local_rag.index.sync.walk import Walk, walk
+
+    listing = workspace.files.of(workspace.settings_of(index).index_path)
+    rows, reported = listing.read(Store.files), listing.read(Store.reported)
+    became: dict[str, str] = {row.path: how for row in rows if (how := row.became)}
+    known, walked, whole = {row.path for row in rows}, Walk(), False
+    with suppress(DeadlineExceeded), scope(Cancel(COUNTING)):
+        walk(listing.roots, listing.roots, known, walked=walked)
+        whole = True
+    became |= dict.fromkeys(walked.files.keys() - known - {path for path, _ in reported}, "new")
+    named = [ChangedFile(file_id(path), safe_line(listing.label(path)), became[path]) for path in sorted(became)]
+    return Changes(named[:MOST_CHANGES], Counter(became.values()), whole)
 
 
 def _ocr_seconds(listing: FileListing) -> float | None:
@@ -289,9 +322,9 @@ def synced(
     flags = {**workspace.flags, **({} if name is None else {"index": name}), **({"ocr__enabled": True} if ocr else {})}
 
     def work(job: Job) -> Generator[JobEvent]:
-        yield "begun", {"id": job.id, **job.about}
+        request = {"paths": paths, "sample": sample, "options": options or {}}
         with workspace.unfinished.kept(settings.values.index, paths, sample=sample) as told:
-            report = yield from indexed(job, flags, paths, told, sample=sample, options=options or {})
+            report = from_plain(SyncReport, (yield from worked(job, "index", flags, told, **request)))
         workspace.pages.forget()
         job.report = report
         yield "report", _report(report, workspace.files.of(settings.index_path))
@@ -300,7 +333,7 @@ def synced(
         "index": safe_line(home_path(settings.values.index)),
         "folders": [safe_line(home_path(path)) for path in paths],
     }
-    return workspace.jobs.index(Job("index", caller, about, work))
+    return workspace.jobs.work(Job("index", caller, about, work))
 
 
 def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Run the questions and the indexing of a server as jobs, whose events a client can read from the first at any time.
+"""Run the questions and the long work of a server as jobs, whose events a client can read from the first at any time.
 
 A job belongs to the server, not to the connection that began it: a page that is loaded anew, or another tab, reads its
 events from the first one on and then as they come. One question is answered at a time, and the others wait in order;
-one job writes to an index at a time. The last jobs that ended are kept, for clients that lost the connection.
+one job of any other kind runs at a time. The last jobs that ended are kept, for clients that lost the connection.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Job:
     `consent` asks a person before words of a question are sent to the web; `at_stop` is called when the job is stopped.
     """
 
-    kind: Literal["question", "index"]
+    kind: Literal["question", "index", "evaluation", "models"]
     caller: Caller
     about: dict[str, Any]
     work: Callable[[Job], Generator[JobEvent]]
@@ -206,8 +206,8 @@ class Jobs:
             self._asking.submit(self._answer, job)
         return job
 
-    def index(self, job: Job) -> Job:
-        """Begin a job that writes to an index; raise ApiError (409) while another job writes."""
+    def work(self, job: Job) -> Job:
+        """Begin a job that is no question; raise ApiError (409) while another one runs."""
         held = ExitStack()
         held.enter_context(self.writing())
 
@@ -216,7 +216,7 @@ class Jobs:
                 job.run()
 
         try:
-            threading.Thread(target=work, name="local-rag-index", daemon=True).start()
+            threading.Thread(target=work, name="local-rag-work", daemon=True).start()
         except RuntimeError:  # there are too many threads
             held.close()
             raise
@@ -225,9 +225,9 @@ class Jobs:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Reserve writing to an index for the block; raise ApiError (409) if a job writes."""
+        """Reserve writing to an index for the block; raise ApiError (409) if a job that is no question runs."""
         if not self._writing.acquire(blocking=False):
-            raise ApiError(409, "index_busy", "the index is being changed already", "wait until that has ended")
+            raise ApiError(409, "index_busy", "something else is at work already", "wait until that has ended")
         try:
             yield
         finally:
@@ -245,9 +245,9 @@ class Jobs:
         return [job for job in list(self._jobs.values()) if job.kind == "question" and not job.ended]
 
     @property
-    def indexing(self) -> Job | None:
-        """The job that writes to an index now."""
-        return next((job for job in list(self._jobs.values()) if job.kind == "index" and not job.ended), None)
+    def working(self) -> Job | None:
+        """The job that runs now and is no question."""
+        return next((job for job in list(self._jobs.values()) if job.kind != "question" and not job.ended), None)
 
     def in_thread(self, thread: str) -> list[Job]:
         """Return the questions of a thread that are not answered yet, in order."""

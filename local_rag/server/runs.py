@@ -16,7 +16,6 @@ from local_rag.core.private_files import make_folder
 from local_rag.runtime.history import LONGEST_NOTE
 from local_rag.runtime.kept import Judgement, KeptRun, Line, RunPassages, RunSummary
 from local_rag.server.answers import answer_view, passage_view
-from local_rag.server.errors import hint_view
 from local_rag.server.responses import Body
 from local_rag.server.workspace import Here
 
@@ -112,7 +111,6 @@ def run(run: RunId, workspace: Here) -> dict[str, Any]:
         "prompts": kept.prompts,
         "drafts": kept.drafts,
         "answer": answer_view(kept.answer, passages.label) if kept.answer else None,
-        "next": hint_view(kept.hint),
         "feedback": workspace.history.judgement(kept.id),
     }
 

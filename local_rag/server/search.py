@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from pydantic import Field
 
 from local_rag.config.values import GraphName
 from local_rag.core.documents import CONDITIONS
 from local_rag.core.errors import EngineError, NotLocal, UsageError
-from local_rag.core.serialization import to_plain
-from local_rag.diagnostics.models import model_report
+from local_rag.diagnostics.check import Check
+from local_rag.diagnostics.models import ModelReport, model_report
 from local_rag.server.answers import cut, passage_view
-from local_rag.server.errors import hint_view, in_fields
-from local_rag.server.responses import Narrowed
+from local_rag.server.auth import Asking, person_only
+from local_rag.server.errors import in_fields
+from local_rag.server.jobs import Job
+from local_rag.server.responses import Body, Narrowed, job_response
 from local_rag.server.turns import IndexName, index_names
+from local_rag.server.work import reported
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import for_terminal, joined
 from local_rag.text.markup import unmarked
@@ -87,7 +90,7 @@ class Choices:
 
     `named` gives the label of each index and its number of files, and `graphs` describes each graph. `conditions` are
     the fields that narrow a question, each with its name, its label and an example. `writer` names the models that
-    write answers, or is "" if answers are quotes; then `without` says why, and `hint` what helps.
+    write answers, or is "" if answers are quotes; then `without` says why.
     """
 
     indexes: Sequence[str]
@@ -99,7 +102,6 @@ class Choices:
     defaults: dict[str, Any]
     writer: str = ""
     without: str = ""
-    hint: Mapping[str, str] = field(default_factory=dict)
 
 
 @router.get("/api/choices")
@@ -131,7 +133,6 @@ def choices(workspace: Here) -> Choices:
         },
         writer=joined(report.in_use) if report and report.answering else "",
         without=report.problem if report else "",
-        hint=hint_view(report.hint if report else ""),
     )
 
 
@@ -169,16 +170,33 @@ def graph(name: GraphName, workspace: Here) -> GraphView:
 
 
 @router.get("/api/doctor", dependencies=HEAVY)
-def doctor(workspace: Here, index: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Check this machine, in the order in which problems are best solved; `steps` solve the problem of a check."""
+def doctor(workspace: Here, index: str | None = None) -> dict[str, Sequence[Check]]:
+    """Check this machine, in the order in which problems are best solved."""
     from local_rag.diagnostics.doctor import run_checks
 
-    checks = run_checks(workspace.settings_of(index))
-    return {"checks": [to_plain(each) | {"steps": [*map(hint_view, each.fix.splitlines())]} for each in checks]}
+    return {"checks": run_checks(workspace.settings_of(index))}
 
 
 @router.get("/api/models")
-def models(workspace: Here, index: str | None = None) -> dict[str, Any]:
-    """List the language models, and what to do `next`."""
-    report = model_report(workspace.settings_of(index), PATIENCE)
-    return {**to_plain(report), "next": hint_view(report.hint)}
+def models(workspace: Here, index: str | None = None) -> ModelReport:
+    """List the language models."""
+    return model_report(workspace.settings_of(index), PATIENCE)
+
+
+class OfModel(Body):
+    """Name a model of Ollama, and what is done with it: `pull` lets Ollama download it, `try` measures it."""
+
+    model: str = Field(max_length=200)
+    do: Literal["pull", "try"]
+
+
+@router.post("/api/models", dependencies=[Depends(person_only)])
+async def with_model(request: OfModel, workspace: Here, caller: Asking) -> Any:
+    """Let Ollama download a model, or try it; the `report` says in `lines` what came of it."""
+
+    def begin() -> Job:
+        flags = {**workspace.flags, "model": request.model}
+        about = {"name": for_terminal(request.model)}
+        return workspace.jobs.work(Job("models", caller, about, lambda job: reported(job, request.do, flags)))
+
+    return await job_response(begin, workspace.limits, stream=True)

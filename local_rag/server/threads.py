@@ -22,7 +22,7 @@ from local_rag.runtime.export import chat_markdown
 from local_rag.runtime.kept import AnsweredTurn, Thread, thread_name
 from local_rag.server.answer_page import answer_page
 from local_rag.server.answers import short
-from local_rag.server.errors import ApiError, error_object, for_page
+from local_rag.server.errors import TERMINAL, ApiError, error_object, in_fields
 from local_rag.server.responses import Body, file_headers
 from local_rag.server.turns import scope_view, turn_view
 from local_rag.server.workspace import Here, Workspace
@@ -126,7 +126,8 @@ def _ended(workspace: Workspace) -> dict[str, list[Ended]]:
             cut_off = each.state in ("running", "waiting")
             if cut_off and each.at >= workspace.began:
                 continue
-            error = error_object(ApiError(0, each.state, *for_page(each.error, each.hint))) if each.error else None
+            said = ApiError(0, each.state, in_fields(each.error), in_fields(each.hint), action=TERMINAL)
+            error = error_object(said) if each.error else None
             view = Ended(each.question, each.at, "cut off" if cut_off else each.state, error, each.draft)
             ended.setdefault(thread, []).append(view)
     return ended

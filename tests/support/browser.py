@@ -24,6 +24,13 @@ from support.serving import served, signing_in
 
 AXE = Path(__file__).parents[1] / "data" / "axe" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+DROP = """([name, text]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], name));
+    for (const kind of ["dragover", "drop"])
+        document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+}"""
+"""What a file does that is dropped on the page."""
 
 
 @dataclass
@@ -54,6 +61,10 @@ class Tab:
         """Click the button of this name."""
         self.page.bring_to_front()  # behind others it draws a frame per second, and a click waits for two
         self.button(name, **options).click()
+
+    def drop(self, name: str, text: str) -> None:
+        """Drop a file on the page."""
+        self.page.evaluate(DROP, [name, text])
 
     def follow(self, name: str) -> None:
         """Click the link of this name."""

@@ -66,7 +66,7 @@ async function answered(path, options) {
 
 function gone() {
   reachable.set(false);
-  return failure({ code: "unreachable", message: "The server does not answer any more.", command: "local-rag serve" });
+  return failure({ code: "unreachable", message: "The server does not answer any more." });
 }
 
 // Whether the server answered last, and how often it was back since, or this browser signed in again.

@@ -36,7 +36,7 @@ function App() {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     if (event.type === "dragover" || isOut) return;
-    if (route.view === "ask") return; // there the files become what its chat is asked of
+    if (["ask", "evaluation"].includes(route.view)) return; // they take the files themselves
     const { index } = route.query;
     take([...event.dataTransfer.files], index);
     go("index", [], { index });

@@ -1,17 +1,17 @@
-// The job that writes to an index, as far as this page follows it; it goes on while one looks at other views.
+// What the server works on besides questions, as far as this page follows it; it goes on while one looks elsewhere.
 import { path, post, stream } from "./api.js";
 import { say, shared } from "./html.js";
 
 const PIECE = 600_000; // bytes of a file that are sent at once
 
-// {running, id, index, at, notes, report, error}
+// {running, id, kind, index, at, notes, report, error}
 export const job = shared({ notes: [] });
 
 const tell = (change) => job.set({ ...job.value, ...change });
 const note = (text) => tell({ notes: [...job.value.notes, text] });
 
 const EVENTS = {
-  begun: ({ id, index }) => tell({ id, index }),
+  begun: ({ id, kind, index }) => tell({ id, kind, index }),
   progress: (at) => tell({ at }),
   note: ({ text }) => note(text),
   report: (report) => tell({ report }),
@@ -27,7 +27,7 @@ export async function follow(address, body, notes = []) {
     else tell({ error });
   }
   tell({ running: false, ...(job.value.report && { notes }) }); // what was said meanwhile is of no use afterwards
-  say(job.value.report ? "The index is up to date" : "Indexing has stopped");
+  say(job.value.report ? "It is done" : "It has stopped");
 }
 
 export const join = (id) => follow(path("jobs", id, "events"));

@@ -248,7 +248,7 @@ def test_the_view_of_an_index_says_what_it_lacks_and_what_works_on_it(browser, n
             tab.page.get_by_role("heading", name=heading).wait_for()
         with workspace.jobs.writing():
             tab.press("Check for changes")
-            tab.see("the index is being changed already")
+            tab.see("something else is at work already")
         tab.press("Add a folder")
         tab.page.get_by_label("Below").select_option(index=1)
         tab.see("comes with the next update")
@@ -259,7 +259,7 @@ def test_indexing_is_seen_in_every_tab_joined_after_a_reload_and_stopped_in_one(
         yield "progress", {"share": 0.2, "line": "12 of 51 files"}
         cancel.current().wait(600)
 
-    workspace.jobs.index(Job("index", "cookie", {"index": "flat", "folders": []}, work))
+    workspace.jobs.work(Job("index", "cookie", {"index": "flat", "folders": []}, work))
     with browser.signed_in(workspace, "#/index") as tab, browser.tab(tab.page.url, beside=tab) as second:
         second.expected.append("status of 401")
         for each in (tab, second):

@@ -15,6 +15,7 @@ from local_rag.runtime.history import History
 
 pytestmark = pytest.mark.usefixtures("converted")
 
+NEEDED = "qwen3:4b-instruct"
 GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
 
 
@@ -111,12 +112,31 @@ def test_judged_answers_become_cases(tab, here):
     assert tab.axe() == []
 
 
-def test_checks_come_with_commands_to_copy(tab):
-    show(tab, "Doctor", "Doctor")
-    tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)
-    tab.heading("Models")
-    tab.holds(lambda: tab.button("Copy").count() > 0)
-    assert tab.axe() == []
+def test_cases_are_chosen_asked_and_their_figures_shown(tab, here):
+    show(tab, "Evaluation", "Evaluation")
+    tab.page.get_by_label("Choose a file of cases").set_input_files(here / "data/cases/mine.jsonl")
+    tab.heading("Answers")
+    tab.page.get_by_role("link", name="The whole report, case by case").wait_for()
+    assert tab.axe_everywhere(1280, 390) == []
+    tab.drop("other.jsonl", "no case")
+    tab.see("Other.jsonl, line 1 is not JSON")
+    tab.has("main section h2", [])
+    assert "local-rag" not in tab.page.get_by_role("main").inner_text()
+    tab.press("Ask the cases of mine")
+    tab.heading("Answers")
+
+
+def test_the_checks_are_shown_and_a_model_is_fetched(browser, here, ollama, monkeypatch):
+    ollama.registry.add(NEEDED)
+    monkeypatch.setenv("LOCAL_RAG_PROFILE", "16gb")
+    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+    with browser.signed_in(a_workspace(), axe=True) as tab:
+        show(tab, "Doctor", "Doctor")
+        tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)
+        tab.press(f"Fetch {NEEDED}")
+        tab.see(f"{NEEDED} is installed (2.0 GB).")
+        tab.button(f"Try {NEEDED}").wait_for()
+        assert tab.axe_everywhere(1280, 390) == []
 
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"

@@ -15,14 +15,6 @@ from local_rag.runtime.dropped import dropped_files
 from local_rag.runtime.indexing import Request, index_files
 from local_rag.server.watching import watch
 
-DROP = """([name, text]) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([text], name));
-    for (const kind of ["dragover", "drop"])
-        document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: transfer, bubbles: true, cancelable: true}));
-}"""
-"""What a file does that is dropped on the page."""
-
 
 @pytest.fixture
 def at_home(home, converted, monkeypatch):
@@ -54,7 +46,7 @@ def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboar
         tab.has(".primary:not(.send)", ["Choose a folder"])
         tab.see("No language model writes the answers")
         tab.page.get_by_text("With Ollama a model writes the answer: how").click()
-        tab.see("local-rag models pull")
+        tab.page.get_by_role("link", name="choose a model").wait_for()
         pressed("Choose a folder")
         tab.has(
             ".folders button", ["data", "notes"]
@@ -79,9 +71,9 @@ def test_the_sample_is_tried_and_asked(browser, at_home):
 def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser, at_home):
     with first_look(browser) as tab:
         tab.expected.append("400")
-        tab.page.evaluate(DROP, ["film.mp4", "x"])
+        tab.drop("film.mp4", "x")
         tab.see("film.mp4: ")
-        tab.page.evaluate(DROP, ["well.md", "# Well\n\n## Depth\n\nThe well is 12 metres deep.\n"])
+        tab.drop("well.md", "# Well\n\n## Depth\n\nThe well is 12 metres deep.\n")
         tab.see("What is “Well” about?")
         tab.page.goto(f"{tab.page.url.split('#')[0]}#/index")
         tab.page.get_by_role("checkbox", name="Choose Dropped files/well.md").wait_for()
@@ -89,7 +81,7 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
         tab.see("Asking: well.md alone")
         tab.ask("How deep is the well?")
         tab.see("12 metres")
-        tab.page.evaluate(DROP, ["shed.md", "# Shed\n\nThe shed is 3 metres wide.\n"])
+        tab.drop("shed.md", "# Shed\n\nThe shed is 3 metres wide.\n")
         tab.see("Asking: shed.md alone")
         tab.press("Edit the question")
         tab.holds(lambda: tab.box.input_value() == "How deep is the well?")
@@ -173,6 +165,24 @@ def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser,
         tab.follow("plan.md")
         tab.press("Ask about this file")
         tab.has(".composer .changed", ["notes/plan.md"])
+
+
+def test_what_changed_on_the_disk_is_said_of_each_file_and_taken_in(browser, at_home):
+    notes = at_home / "notes"
+    index_files(Settings.load(), Request([notes]), Silent())
+    (notes / "plan.md").write_text("The greenhouse costs 5,000 euros.")
+    (notes / "lease.md").unlink()
+    (notes / "keys.md").write_text("The keys hang beside the door.")
+    with browser.signed_in(a_workspace(), "#/index", axe=True, reduced_motion="reduce") as tab:
+        tab.see("On the disk since then: 1 new, 1 changed, 1 gone.")
+        tab.has(".files .badge.warn", ["not on disk any more", "changed on disk"])
+        tab.page.get_by_text("Which files").click()
+        tab.see("New: notes/keys.md")
+        assert tab.axe_everywhere(1280, 390) == []
+        tab.press("Take in the changes")
+        tab.see("keys.md")
+        tab.has(".files .badge.warn", [])
+        tab.gone("On the disk since then")
 
 
 def test_the_page_shows_that_it_watches_and_what_changed_last(browser, at_home):

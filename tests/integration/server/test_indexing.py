@@ -2,6 +2,7 @@
 
 import os
 import sys
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,7 +59,6 @@ def test_the_state_of_an_index(indexed, notes):
     assert (root["file_id"], root["files"], root["there"]) == (identity, 2, True)
     assert root["not_read"] == "2 .mp4 and 1 .sav"
     assert [each["file_id"] for each in state["allowed"]] == [file_id(str(Path.home())), identity]
-    assert state["job"] == ""
     broken, empty = state["skipped"]
     assert broken["label"] == "notes/broken.pdf" and "is damaged" in broken["reason"]
     assert broken["fix"] == "open it in the program that made it, and save it anew"
@@ -88,6 +88,26 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did_or_without_a_stream_that_alo
     report = indexed.posted("/api/index/sync", {"stream": False})
     assert (report["new"], report["embedded"], report["not_embedded"]) == (1, 1, 0)
     assert indexed.posted("/api/index/sync", {"index": "none", "stream": False}, 404)["code"] == "not_found"
+
+
+def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes):
+    def changes():
+        told = indexed.got("/api/index/changes")
+        assert told["whole"] and sum(told["counts"].values()) == len(told["files"])
+        return {each["label"]: each["became"] for each in told["files"]}
+
+    with zipfile.ZipFile(notes / "old.zip", "w") as packed:
+        packed.writestr("shed.txt", "The shed is 3 metres wide.")
+    events(indexed.post("/api/index/sync"))
+    assert changes() == {}, "neither what could not be read nor what lies in another file is new"
+    (notes / "well.txt").write_text("The well is 12 metres deep.")
+    (notes / "plan.md").write_text("The greenhouse costs 5,000 euros.")
+    (notes / "letters/tenant.txt").unlink()
+    (notes / "talk2.mp4").write_bytes(b"x")
+    differ = {"notes/well.txt": "new", "notes/plan.md": "changed", "notes/letters/tenant.txt": "gone"}
+    assert changes() == differ
+    events(indexed.post("/api/index/sync"))
+    assert changes() == {}
 
 
 def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
@@ -199,15 +219,15 @@ def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_on
         (notes / f"new{number}.txt").write_text(f"Note {number} is about lamp {number}.")
     with indexed.stream("POST", "/api/index/sync", json={}) as stream:
         assert next(stream.iter_lines()) == "event: begun"
-    job = indexed.got("/api/index")["job"]
     (listed,) = indexed.got("/api/jobs")["jobs"]
-    assert (listed["id"], listed["kind"], listed["about"]) == (job, "index", {"index": "default", "folders": []})
+    assert (listed["kind"], listed["about"]) == ("index", {"index": "default", "folders": []})
+    job = listed["id"]
     with joined(indexed, job) as told:
         assert until(told, "begun")["id"] == job
         assert until(told, "progress")["line"]
         indexed.post(f"/api/jobs/{job}/stop")
         assert until(told, "error")["code"] == "stopped"
-    assert indexed.got("/api/index")["job"] == ""
+    assert indexed.got("/api/jobs")["jobs"] == []
     assert indexed.posted("/api/index/sync", {"stream": False})["not_embedded"] == 0
     assert indexed.got("/api/index")["files"] == 82
 
@@ -228,6 +248,6 @@ def indexing():
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             mine = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
-            if mine and b"local_rag.server.indexing" in (folder / "cmdline").read_bytes():
+            if mine and b"local_rag.server.work" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found

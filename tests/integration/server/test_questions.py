@@ -79,7 +79,7 @@ def test_what_fails_is_the_last_event_and_the_next_question_is_answered(serve):
     engine = ScriptedEngine()
     engine.broken = True
     client = serve(scripted(engine))
-    fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve", "command": "ollama serve"}
+    fell = {"code": "engine", "message": "the model fell over", "hint": "ollama serve", "action": "terminal"}
     assert asked(client)[-1] == ("error", fell)
     alone = client.post("/api/ask", {"question": "Why?", "stream": False})
     assert error_of(alone) == (502, "engine") and alone.json() == {"error": fell}

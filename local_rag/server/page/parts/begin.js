@@ -22,27 +22,29 @@ export function Begin({ allowed, index, onIndex }) {
         onClick=${() => setAdding(true)}>Choose a folder</button>`}
       <button disabled=${running}
         onClick=${() => begin("index/add", { root: "sample" }, "demo")}>Try the sample</button></p>
-    <div class="row small">Or drop files on this page: they are copied and indexed. <${FilePick} index=${index} /></div>
+    <div class="row small">Or drop files on this page: they are copied and indexed. 
+      <${FilePick} multiple label="Add files" onFiles=${(files) => take(files, index)} /></div>
     <${Progress} />
     ${adding && html`<${AddFolder} allowed=${allowed} index=${index} onAdd=${add}
       onClose=${() => setAdding(false)} />`}</section>`;
 }
 
 // Files for who drops none: the browser's own choice of them.
-export function FilePick({ index }) {
+export function FilePick({ label, onFiles, ...rest }) {
   const { running } = job.use();
   const pick = ({ target }) => {
-    take([...target.files], index);
+    onFiles([...target.files]);
     target.value = "";
   };
-  return html`<label class="button pick">Add files
-    <input class="unseen" type="file" multiple disabled=${running} onChange=${pick} /></label>`;
+  return html`<label class="button pick">${label}
+    <input class="unseen" type="file" disabled=${running} onChange=${pick} ...${rest} /></label>`;
 }
 
-// How far the job is, and what it had to say.
-export function Progress() {
-  const { running, id, at, notes, error } = job.use();
-  return html`${running && html`<div class="row"><label class="field fill"><bdi>${at?.line || "Beginning…"}</bdi>
+// How far a job of this kind is, and what it had to say.
+export function Progress({ kind = "index" }) {
+  const { running, id, at, notes, error, kind: now = "index" } = job.use();
+  return now === kind && html`${running && html`<div class="row">
+      <label class="field fill"><bdi>${at?.line || "Beginning…"}</bdi>
       <progress value=${at?.share ?? undefined}></progress></label>
       ${id && html`<button class="danger" onClick=${() => stopJob(id)}>Stop</button>`}</div>`}
     <${Notes} lines=${notes} />

@@ -10,8 +10,9 @@ const ORDERS = { "": "Folders", name: "Name", changed: "Last changed", kind: "Ki
 // By folder whether it was opened or closed last: a look at another view does not lose it.
 const opened = new Map();
 
-// `actions(chosen)` draws what can be done with the chosen files, {file_id: label}; `shown` is the ID of the open file.
-export function FileList({ index, about: { roots, kinds }, shown, actions, onForget, onSync }) {
+// `actions(chosen)` draws what can be done with the chosen files, {file_id: label}; `shown` is the ID of the open
+// file, and `became` says by ID how files differ on the disk.
+export function FileList({ index, about: { roots, kinds }, became, shown, actions, onForget, onSync }) {
   const [filter, field] = useFilter("Filter by name, title or author");
   const [chosen, setChosen] = useState({});
   const [{ type = "", since = "", sort = "" }, setWanted] = useState({});
@@ -31,10 +32,12 @@ export function FileList({ index, about: { roots, kinds }, shown, actions, onFor
       <label class="field">Changed since<input type="date" value=${since}
         onChange=${({ target }) => set({ since: target.value })} /></label>
       <${Choice} label="Order" value=${sort} names=${ORDERS} onChange=${(sort) => set({ sort })} /></div>
-    <${Level} query=${query} head=${head} shown=${shown} roots=${roots} chosen=${chosen} onChoose=${choose}
-      more=${emptied.map(({ file_id, label }) => ({ folder: `/${file_id}`, name: label, files: 0 }))}
+    <${Level} query=${query} head=${head} became=${became} shown=${shown} roots=${roots} chosen=${chosen}
+      onChoose=${choose} more=${emptied.map(({ file_id, label }) => ({ folder: `/${file_id}`, name: label, files: 0 }))}
       onForget=${onForget} onSync=${onSync} />`;
 }
+
+const BECAME = { changed: "changed on disk", gone: "not on disk any more" };
 
 const Choice = ({ label, value, names, onChange }) => html`<label class="field">${label}
   <select value=${value} onChange=${({ target }) => onChange(target.value)}>
@@ -78,7 +81,7 @@ const Root = ({ root: { file_id, label, excludes }, onForget, onSync }) => html`
   <button class="quiet small danger" aria-label=${`Remove from search: ${label}`}
     onClick=${() => onForget({ ids: [file_id], label, root: true })}>Remove from search</button></p>`;
 
-function File({ file, query: { index, folder }, shown, chosen, onChoose }) {
+function File({ file, query: { index, folder }, became, shown, chosen, onChoose }) {
   const { file_id, label, title, author, date, chunks, modified, warnings } = file;
   return html`<li class="row">
     <input type="checkbox" aria-label=${`Choose ${label}`} checked=${file_id in chosen}
@@ -86,6 +89,7 @@ function File({ file, query: { index, folder }, shown, chosen, onChoose }) {
     <span class="fill"><a href=${to("file", [file_id], { index })} aria-current=${file_id === shown ? "true" : null}>
         <bdi>${folder.length > 1 ? label.split("/").at(-1) : label}</bdi></a>${" "}
       <bdi class="small">${joined([title, author])} <time>${date.slice(0, 10)}</time></bdi>
+      ${became[file_id] && html` <span class="badge warn">${BECAME[became[file_id]]}</span>`}
       ${warnings.map((warning) => html` <span class="badge warn"><bdi>${warning}</bdi></span>`)}</span>
     <span class="small">${joined([size(file.size), many(chunks, "passage")])}
       ${modified > 0 && html` · <time>${dayOf(modified * 1000)}</time>`}</span></li>`;

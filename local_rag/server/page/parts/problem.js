@@ -1,4 +1,4 @@
-// What went wrong, what to do about it, and buttons that copy a text or a command.
+// What went wrong, what to do about it, and a button that copies a text.
 import { html, say, useLater, useState } from "../html.js";
 import { follow } from "../indexing.js";
 import { go } from "../router.js";
@@ -9,29 +9,25 @@ import { capital } from "./texts.js";
 export function Problem({ error, retry }) {
   return error && html`<div class="card problem" role="alert">
     <p><strong><bdi>${capital(error.message)}</bdi></strong></p>
-    ${error.action in ACTIONS ? html`<${Action} of=${error.action} />` : html`<${Hint} ...${error} />`}
+    ${error.action in ACTIONS ? html`<${Action} of=${error.action} />`
+      : error.action !== "terminal" && html`<${Hint} hint=${error.hint} />`}
     ${retry && html`<p><button onClick=${retry}>Try again</button></p>`}
   </div>`;
 }
 
-// What the page does about an error, by the action that the server names.
+// What the page does about an error or a finding, by the action that the server names.
 const ACTIONS = {
   folder: ["Choose a folder", () => go("index")],
   sync: ["Check for changes", () => (follow("index/sync", {}), go("index"))],
   models: ["See the models", () => go("doctor")],
 };
 
-function Action({ of }) {
+export function Action({ of }) {
   const [label, act] = ACTIONS[of];
-  return html`<p><button class="primary" onClick=${act}>${label}</button></p>`;
+  return html`<p><button onClick=${act}>${label}</button></p>`;
 }
 
-// A command to copy and what it does, or a sentence: for what can only be done outside of the page.
-export function Hint({ command, does, hint }) {
-  if (!command) return hint && html`<p class="muted"><bdi>${capital(hint)}</bdi></p>`;
-  return html`<div class="hint"><${Command} text=${command} />
-    ${does && html`<span class="muted"><bdi>${does}</bdi></span>`}</div>`;
-}
+export const Hint = ({ hint }) => hint && html`<p class="muted"><bdi>${capital(hint)}</bdi></p>`;
 
 const COPIED = "Copied";
 
@@ -46,8 +42,4 @@ export function CopyButton({ text, label = "Copy" }) {
     });
   return html`<button type="button" class="quiet small" onClick=${copy}>
     <${Icon} name=${done === COPIED ? "check" : "copy"} />${done || label}</button>`;
-}
-
-export function Command({ text }) {
-  return html`<span class="command"><code>${text}</code><${CopyButton} text=${text} /></span>`;
 }

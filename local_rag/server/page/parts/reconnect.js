@@ -1,7 +1,6 @@
 // Says that the server is gone, looks for it, and says when it is back.
 import { get, isBack, reachable } from "../api.js";
 import { html, say, useEffect, useRef } from "../html.js";
-import { Command } from "./problem.js";
 
 const EVERY_MS = 2000;
 
@@ -18,7 +17,6 @@ export function Reconnect() {
     const timer = setInterval(() => get("health").catch(() => {}), EVERY_MS);
     return () => clearInterval(timer);
   }, [there]);
-  return !there && html`<div class="banner" role="alert">
-    <span>The server does not answer. It may have been stopped; this starts it again:</span>
-    <${Command} text="local-rag serve" /></div>`;
+  return !there && html`<div class="banner" role="alert">The server does not answer. Start local-rag again, and this
+    page goes on.</div>`;
 }

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { html, shared, useEffect, useRef, useState } from "../html.js";
 import { keep, kept } from "../kept.js";
+import { go } from "../router.js";
 import { Icon } from "./icon.js";
 import { joined, many } from "./texts.js";
 
@@ -64,6 +65,15 @@ export const loadChoices = () => get("choices").then(choices.set, () => {});
 export function useChoices() {
   useEffect(() => void loadChoices(), []);
   return choices.use();
+}
+
+// Which index a view is about, where there are several.
+export function IndexChoice({ view, value }) {
+  const { indexes = [], defaults } = useChoices() || {};
+  if (indexes.length < 2) return null;
+  return html`<select aria-label="Index" value=${value || defaults.index[0]}
+    onChange=${(event) => go(view, [], { index: event.target.value })}>
+    ${indexes.map((name) => html`<option value=${name}>${name}</option>`)}</select>`;
 }
 
 const WEB = { off: "not asked", ask: "asks first" };

@@ -2,16 +2,13 @@
 import { get } from "../api.js";
 import { html, useEffect } from "../html.js";
 import { renewed } from "../session.js";
-import { Command } from "./problem.js";
 
 export function SignIn({ onDone }) {
   const times = renewed.use();
   // The refusal may be older than what another tab got.
   useEffect(() => void get("health").then(onDone, () => {}), [times]);
   return html`<div class="page"><h1>This page is not signed in</h1>
-    <p>The server was started anew, or this browser has not opened it yet. Let it print a new address, and open that:
-      each signs a browser in once, until the server ends.</p>
-    <p><${Command} text="local-rag serve --print-url" /></p>
-    <p class="muted">Started by an icon? Open it again: a server that runs is found.</p>
+    <p>The server was started anew, or this browser has not opened it yet. Start local-rag again by its icon, or
+      open the address that${" "}<code>local-rag serve --print-url</code>${" "}prints in a terminal.</p>
   </div>`;
 }

@@ -1,9 +1,8 @@
 // Before the first question: what is asked, who writes the answers, and questions that can be tried.
 import { path } from "../api.js";
 import { html, useEffect } from "../html.js";
-import { job, join } from "../indexing.js";
+import { job } from "../indexing.js";
 import { Begin, Progress } from "./begin.js";
-import { Hint } from "./problem.js";
 import { useReply } from "./reply.js";
 import { loadChoices, useChoices } from "./settings.js";
 import { Unfinished } from "./unfinished.js";
@@ -13,9 +12,6 @@ export function Welcome({ settings, onIndex, onAsk }) {
   const query = { index: settings.index };
   const [{ value: about }] = useReply(path("index", query), running);
   const [{ value: suggested }] = useReply(about?.exists && path("index", "suggestions", query), running);
-  useEffect(() => {
-    if (about?.job && !job.value.running) join(about.job);
-  }, [about]);
   useEffect(() => void loadChoices(), [running]);
   return html`<div class="welcome"><p class="question">What do you want to know?</p>
     <p class="muted">The answer comes from your files, with a quote for every statement, or says that they do not say.
@@ -40,7 +36,6 @@ function Writer({ model }) {
   return html`<div class="small">
     <p>No language model writes the answers: they are quotes from your files. Read each before you rely on it.</p>
     ${choices.writer === "" && html`<details><summary>With Ollama a model writes the answer: how</summary>
-      <p>Install Ollama from ollama.com and start it, then let it fetch a model:</p>
-      <${Hint} command="local-rag models pull" />
-      <${Hint} ...${choices.hint} /></details>`}</div>`;
+      <p>Install Ollama from ollama.com and start it. Then <a href="#/doctor">choose a model</a>, which Ollama fetches.
+      </p></details>`}</div>`;
 }

@@ -1,28 +1,44 @@
-// The evaluations that are kept, each with its report, and the answers that a person has judged.
+// Evaluations: one is run here, those that are kept have a report, and answers that a person has judged become cases.
 import { path, post } from "../api.js";
-import { html, submitted, useState } from "../html.js";
+import { html, submitted, useState, useWindow } from "../html.js";
+import { follow, job } from "../indexing.js";
+import { FilePick, Progress } from "../parts/begin.js";
 import { CaseFile } from "../parts/case_dialog.js";
 import { Icon } from "../parts/icon.js";
-import { Command, Problem } from "../parts/problem.js";
+import { Problem } from "../parts/problem.js";
 import { beginning } from "../parts/question.js";
-import { useReply } from "../parts/reply.js";
+import { Table, useReply } from "../parts/reply.js";
+import { IndexChoice } from "../parts/settings.js";
 import { FileLink } from "../parts/signed.js";
 import { joined, many, Time } from "../parts/texts.js";
 import { to } from "../router.js";
 
-export default function Evaluation() {
-  const [{ value, error }, load] = useReply("evaluations");
-  const evaluations = value?.evaluations || [];
+export default function Evaluation({ route: { query: { index } } }) {
+  const { running, kind, report } = job.use();
+  const [{ value, error }, load] = useReply("evaluations", running);
+  const { evaluations = [], cases = [] } = value || {};
+  const run = (cases, text) => follow("evaluations", { cases, ...(index && { index }), ...(text && { text }) });
+  const take = ([file]) => file && !running && file.text().then((text) => run(file.name, text));
+  useWindow("drop", ({ dataTransfer }) => take(dataTransfer.files));
   return html`<div class="page">
-    <h1>Evaluation</h1>
+    <div class="row"><h1 class="fill">Evaluation</h1><${IndexChoice} view="evaluation" value=${index} /></div>
     <p class="muted">How good the answers are on your own questions. A case is a question with what is right about it.
-      This asks all cases of a file, and writes a report:</p>
-    <p><${Command} text="local-rag eval CASES" /></p>
+      All cases of a file are asked with your settings, and the figures are shown here.</p>
+    <div class="row"><${FilePick} label="Choose a file of cases" accept=".jsonl,.json" onFiles=${take} />
+      ${cases.map((name) => html`<button disabled=${running} onClick=${() => run(name)}>
+        Ask the cases of <bdi>${name}</bdi></button>`)}</div>
+    <p class="small">Or drop it here. Each line is a case, such as${" "}
+      <code>${'{"question": "When does the lease end?", "answers": ["30 June"]}'}</code></p>
+    <${Progress} kind="evaluation" />
     <${Problem} error=${error} retry=${load} />
+    ${kind === "evaluation" && report && html`<section class="card stack" aria-label="The figures">
+      <${FileLink} path=${path("evaluations", report.id, "report")} target="_blank" rel="noopener">
+        The whole report, case by case<//>
+      ${report.tables.map((table) => html`<${Table} ...${table} />`)}</section>`}
     ${value && html`<h2>Evaluations</h2>`}
     ${value && evaluations.length === 0 && html`<p class="empty">No evaluation yet.</p>`}
     <ul class="list">${evaluations.map((each) => html`<${Row} key=${each.id} evaluation=${each} />`)}</ul>
-    <${Judged} />
+    <${Judged} onMade=${load} />
   </div>`;
 }
 
@@ -44,7 +60,7 @@ function Row({ evaluation: { id, name, cases, started, engine, graphs, contained
 
 const rightOf = (answers) => answers && `: ${answers.right} of ${answers.of} right`;
 
-function Judged() {
+function Judged({ onMade }) {
   const [{ value }] = useReply("feedback");
   const [name, setName] = useState("my cases");
   const [made, setMade] = useState(null);
@@ -54,6 +70,7 @@ function Judged() {
     try {
       setMade(await post("feedback/cases", { cases: name }));
       setError(null);
+      onMade();
     } catch (problem) {
       setError(problem);
     }

@@ -1,7 +1,7 @@
 // What is indexed and what was skipped, what can be done about each, and the file that is open beside them.
 import { path, post } from "../api.js";
-import { bound, html, submitted, useEffect, useLater, useRef, useState } from "../html.js";
-import { follow, job, join } from "../indexing.js";
+import { bound, html, submitted, useEffect, useLater, useRef, useState, useWindow } from "../html.js";
+import { follow, job, take } from "../indexing.js";
 import { AddFolder } from "../parts/add_folder.js";
 import { Begin, FilePick, Progress } from "../parts/begin.js";
 import { Dialog } from "../parts/dialog.js";
@@ -11,12 +11,14 @@ import { Outline } from "../parts/outline.js";
 import { Hint, Problem } from "../parts/problem.js";
 import { covers, TwoPanes, useEscape } from "../parts/quotes.js";
 import { useReply } from "../parts/reply.js";
-import { choose, loadChoices, useChoices } from "../parts/settings.js";
+import { choose, IndexChoice, loadChoices } from "../parts/settings.js";
 import { capital, duration, joined, many, size, Time } from "../parts/texts.js";
 import { Unfinished } from "../parts/unfinished.js";
 import { go, replace } from "../router.js";
 
 const NAMED = 20;
+const MOST = 200;
+const NONE = { files: [] };
 const OFTEN = 5000; // milliseconds between two looks at an index that is watched
 
 export default function Index({ route: { parts: [file_id], query: { index, ...place } } }) {
@@ -28,11 +30,11 @@ export default function Index({ route: { parts: [file_id], query: { index, ...pl
   const pane = useRef(null);
   const last = job.use();
   const [{ value: about, error }, load] = useReply(path("index", body), last.running);
-  const isOther = !last.running && last.index && about && last.index !== about.index;
-  const now = isOther ? { notes: [] } : last; // what was said of another index stays there
-  useEffect(() => {
-    if (about?.job && !job.value.running) join(about.job);
-  }, [about]);
+  const [{ value: changes = NONE }, look] = useReply(about?.exists && path("index", "changes", body), about);
+  const { kind = "index" } = last;
+  const isOther = kind !== "index" || (!last.running && last.index && about && last.index !== about.index);
+  const now = isOther ? { running: last.running } : last; // what was said of another index stays there
+  useWindow("focus", look);
   useEffect(() => void loadChoices(), [now.running]);
   useLater(OFTEN, about?.watching && (() => document.hidden || load()), [about, document.hidden]);
   const forgotten = ({ removed, kept_out, deleted, quoting }) => {
@@ -75,22 +77,25 @@ export default function Index({ route: { parts: [file_id], query: { index, ...pl
       <button class="small danger" onClick=${() => setForgetting({ ids: Object.keys(chosen), label })}>
         Remove ${many(files.length, "file")} from search</button>`;
   };
+  const became = Object.fromEntries(changes.files.map((file) => [file.file_id, file.became]));
   const opened = file_id && html`<${Outline} key=${file_id} file_id=${file_id} index=${index} />
     <${DocumentPane} key=${location.hash} citation=${{ ...place, index, file_id }}
       onAsk=${(label) => askOf("", [{ file_id, label }])} onClose=${close} />`;
   return html`<${TwoPanes} pane=${pane} beside=${opened}><div class="page">
-    <div class="row"><h1 class="fill">Files</h1><${IndexChoice} value=${index} /></div>
+    <div class="row"><h1 class="fill">Files</h1><${IndexChoice} view="index" value=${index} /></div>
     <${Problem} error=${error} retry=${load} />
     <${Unfinished} />
     ${about && !about.exists && html`<${Begin} allowed=${about.allowed} index=${index} onIndex=${show} />`}
     ${about && html`${about.exists && html`<${About} about=${about} />
+      <${Changed} changes=${changes} running=${now.running} onSync=${sync} />
       <${Work} now=${now} isOther=${isOther} about=${about} index=${index} onSync=${sync}
         onAdd=${() => setAdding(true)} onDelete=${() => setDeleting(true)} />`}
       ${notes.map((note) => html`<p class="notice" role="note">${note}</p>`)}
       <${Skipped} title="Skipped" about=${about} partly=${false} onSync=${sync} />
       <${Skipped} title="Indexed in part" about=${about} partly onSync=${sync} />
       ${about.exists && html`<${FileList} key=${`${index} ${about.last_sync} ${about.files}`} index=${index}
-        about=${about} shown=${file_id} actions=${actions} onForget=${setForgetting} onSync=${sync} />`}`}
+        about=${about} became=${became} shown=${file_id} actions=${actions} onForget=${setForgetting}
+        onSync=${sync} />`}`}
     ${forgetting && html`<${Forget} body=${body} chosen=${forgetting} onDone=${forgotten}
       onClose=${() => setForgetting(null)} />`}
     ${adding && html`<${AddFolder} allowed=${about.allowed} index=${index} onAdd=${add}
@@ -104,15 +109,6 @@ export default function Index({ route: { parts: [file_id], query: { index, ...pl
   </div><//>`;
 }
 
-// Which index this is about, where there are several.
-function IndexChoice({ value }) {
-  const { indexes = [], defaults } = useChoices() || {};
-  if (indexes.length < 2) return null;
-  return html`<select aria-label="Index" value=${value || defaults.index[0]}
-    onChange=${(event) => go("index", [], { index: event.target.value })}>
-    ${indexes.map((name) => html`<option value=${name}>${name}</option>`)}</select>`;
-}
-
 function About({ about }) {
   const { files, pages, chunks, embedded, bytes, last_sync, embedder } = about;
   const waiting = embedded < chunks;
@@ -122,9 +118,19 @@ function About({ about }) {
     ${waiting && html`<${Waiting} about=${about} />`}
     <p class="small">${!waiting && `All passages can be searched by meaning (embedded by ${embedder}). `}
       ${last_sync && html`Brought up to date <${Time} at=${last_sync} />.`}</p>
-    ${about.changed > 0 && html`<p class="notice" role="note">${many(about.changed, "file")}${" "}
-      changed or gone since: <em>Check for changes</em> reads what is there now.</p>`}
     ${about.watching && html`<${Watching} watching=${about.watching} />`}</div>`;
+}
+
+// The files that are other on the disk than they were when they were indexed.
+function Changed({ changes: { files, counts, whole }, running, onSync }) {
+  if (!files.length) return null;
+  const parts = ["new", "changed", "gone"].map((became) => counts[became] && `${counts[became]} ${became}`);
+  return html`<div class="notice" role="note">
+    <p class="row"><span class="fill">On the disk since then: ${joined(parts, ", ")}${!whole && ", and perhaps more"}.
+      </span><button class="small" disabled=${running} onClick=${() => onSync({})}>Take in the changes</button></p>
+    <details><summary>Which files</summary><ul class="small">
+      ${files.slice(0, MOST).map(({ label, became }) => html`<li>${capital(became)}: <bdi>${label}</bdi></li>`)}
+      ${files.length > MOST && html`<li>and more</li>`}</ul></details></div>`;
 }
 
 const Watching = ({ watching: { state, changed, changed_at } }) => html`<p class="small" role="status">
@@ -143,7 +149,7 @@ function Work({ now: { running, report }, isOther, about: { allowed }, index, on
   return html`<div class="row end">
       <button class="primary" disabled=${running} onClick=${() => onSync({})}>Check for changes</button>
       ${allowed.length > 0 && html`<button disabled=${running} onClick=${onAdd}>Add a folder</button>`}
-      <${FilePick} index=${index} /><span class="fill"></span>
+      <${FilePick} multiple label="Add files" onFiles=${(files) => take(files, index)} /><span class="fill"></span>
       <button class="quiet danger" disabled=${running} onClick=${onDelete}>Delete this index …</button></div>
     <details><summary>Add a web address</summary><form class="row end" onSubmit=${addPage}>
       <label class="field fill">The page is fetched from the web once, and kept
@@ -197,8 +203,8 @@ function SkippedGroup({ reason, files, ocr, seconds, onSync }) {
   const read = () => onSync({ [action]: true, ...(ofRoot && { root }) });
   return html`<li class="stack-tight">
     <p><strong><bdi>${capital(reason)}</bdi></strong> <span class="small">${many(files.length, "file")}</span></p>
-    ${action === "ocr" && ocr.command
-      ? html`<p class="small">What reads scans is not installed:</p><${Hint} ...${ocr} />`
+    ${action === "ocr" && !ocr
+      ? html`<p class="small">What reads scans is not installed: it is the part “ocr” of local-rag.</p>`
       : label && html`<p class="row"><button class="small" onClick=${read}>${label}</button>
           <span class="small">${action === "ocr" && seconds
             ? `Takes about ${duration(seconds)}, at the pace of the last pages here.` : said}</span></p>`}

@@ -6,7 +6,6 @@ import { CaseDialog } from "../parts/case_dialog.js";
 import Feedback from "../parts/feedback.js";
 import { Graph } from "../parts/graph.js";
 import { Passages } from "../parts/passages.js";
-import { Hint } from "../parts/problem.js";
 import { beginning, Question } from "../parts/question.js";
 import { Facts, Paged, Reply, useFilter } from "../parts/reply.js";
 import { GRAPHS } from "../parts/settings.js";
@@ -70,7 +69,7 @@ function Run({ value }) {
     <p class="muted">${about(run)} · record ${run.id}</p>
     ${value.note && html`<p class="muted"><bdi>${value.note}</bdi></p>`}
     ${answer ? html`<${Answer} answer=${answer} run=${run} open=${open} />` : html`
-      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p><${Hint} ...${value.next} />`}
+      <p><bdi>${ENDINGS[run.status]} ${run.reason}</bdi></p>`}
     <p><button onClick=${() => setMaking(true)}>Make a case of it</button></p>
     ${making && html`<${CaseDialog} run=${run} onClose=${() => setMaking(false)} />`}
     <h2>The way to it</h2><${Replay} value=${value} />
