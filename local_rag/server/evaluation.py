@@ -83,7 +83,7 @@ async def evaluate(request: Evaluate, workspace: Here, caller: Asking) -> Any:
                 done = yield from worked(job, "evaluate", flags, cases=path)
             yield "report", {"id": file_id(str(Path(done["folder"]).resolve())), "tables": done["tables"]}
 
-        return workspace.jobs.work(Job("evaluation", caller, {"name": safe_line(kept.stem)}, work))
+        return workspace.jobs.work(Job("evaluations", caller, {"name": safe_line(kept.stem)}, work))
 
     return await job_response(begin, workspace.limits, stream=True)
 

@@ -89,7 +89,7 @@ class Job:
     `consent` asks a person before words of a question are sent to the web; `at_stop` is called when the job is stopped.
     """
 
-    kind: Literal["question", "index", "evaluation", "models"]
+    kind: Literal["question", "index", "evaluations", "models"]
     caller: Caller
     about: dict[str, Any]
     work: Callable[[Job], Generator[JobEvent]]

@@ -49,7 +49,7 @@ def worked(
     `what` is a key of `WORK`, and `more` is what its function reads. Raise the error that the process reports, and
     LocalRagError if it ends early.
     """
-    yield "begun", {"id": job.id, "kind": job.kind, **job.about}
+    yield "begun", {"id": job.id, **job.about}
     pipe, request = subprocess.PIPE, {"what": what, "settings": settings, **more}
     with subprocess.Popen(
         command(__name__),

@@ -5,21 +5,21 @@ import { say, shared } from "./html.js";
 const PIECE = 600_000; // bytes of a file that are sent at once
 
 // {running, id, kind, index, at, notes, report, error}
-export const job = shared({ notes: [] });
+export const job = shared({ kind: "index", notes: [] });
 
 const tell = (change) => job.set({ ...job.value, ...change });
 const note = (text) => tell({ notes: [...job.value.notes, text] });
 
 const EVENTS = {
-  begun: ({ id, kind, index }) => tell({ id, kind, index }),
+  begun: ({ id, index }) => tell({ id, index }),
   progress: (at) => tell({ at }),
   note: ({ text }) => note(text),
   report: (report) => tell({ report }),
 };
 
-// Begins a job, or without a body follows one that is there.
-export async function follow(address, body, notes = []) {
-  job.set({ running: true, notes });
+// Begins a job, or without a body follows one that is there; its kind is the first part of the address that begins it.
+export async function follow(address, body, notes = [], kind = address.split("/")[0]) {
+  job.set({ running: true, notes, kind });
   try {
     await stream(address, body, (name, value) => EVENTS[name]?.(value), "report");
   } catch (error) {
@@ -30,7 +30,7 @@ export async function follow(address, body, notes = []) {
   say(job.value.report ? "It is done" : "It has stopped");
 }
 
-export const join = (id) => follow(path("jobs", id, "events"));
+export const join = ({ id, kind }) => follow(path("jobs", id, "events"), undefined, [], kind);
 
 // Copies files to the server piece by piece, and indexes the copies; what cannot be copied is said. The copies that are
 // indexed by then, {file_id, label}.
@@ -38,10 +38,10 @@ export async function take(files, index) {
   const notes = [];
   const copies = [];
   for (const file of files) {
-    job.set({ running: true, notes, at: { line: `Copying ${file.name}` } });
+    job.set({ running: true, kind: "index", notes, at: { line: `Copying ${file.name}` } });
     await copy(file, index).then((copy) => copies.push(copy), (error) => notes.push(`${file.name}: ${error.message}`));
   }
-  if (!copies.length) job.set({ running: false, notes });
+  if (!copies.length) job.set({ running: false, kind: "index", notes });
   else await follow("index/add", { root: "dropped", ...(index && { index }) }, notes);
   return job.value.report ? copies : [];
 }

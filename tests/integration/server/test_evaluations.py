@@ -64,7 +64,7 @@ def test_cases_of_a_person_are_asked_as_a_job_and_the_figures_are_its_report(cli
     (kept,) = client.got("/api/evaluations")["cases"]
     asked = {"cases": "of mine.jsonl", "text": (here / "data/cases" / f"{kept}.jsonl").read_text()}
     told = ran(client.post("/api/evaluations", asked))
-    assert told[0] == ("begun", {"id": told[0][1]["id"], "kind": "evaluation", "name": "of mine.jsonl"})
+    assert told[0] == ("begun", {"id": told[0][1]["id"], "name": "of mine.jsonl"})
     name, report = told[-1]
     assert name == "report"
     answers = next(table for table in report["tables"] if table["title"] == "Answers")

@@ -22,7 +22,7 @@ export function Begin({ allowed, index, onIndex }) {
         onClick=${() => setAdding(true)}>Choose a folder</button>`}
       <button disabled=${running}
         onClick=${() => begin("index/add", { root: "sample" }, "demo")}>Try the sample</button></p>
-    <div class="row small">Or drop files on this page: they are copied and indexed. 
+    <div class="row small">Or drop files on this page: they are copied and indexed.
       <${FilePick} multiple label="Add files" onFiles=${(files) => take(files, index)} /></div>
     <${Progress} />
     ${adding && html`<${AddFolder} allowed=${allowed} index=${index} onAdd=${add}
@@ -42,7 +42,7 @@ export function FilePick({ label, onFiles, ...rest }) {
 
 // How far a job of this kind is, and what it had to say.
 export function Progress({ kind = "index" }) {
-  const { running, id, at, notes, error, kind: now = "index" } = job.use();
+  const { running, id, at, notes, error, kind: now } = job.use();
   return now === kind && html`${running && html`<div class="row">
       <label class="field fill"><bdi>${at?.line || "Beginning…"}</bdi>
       <progress value=${at?.share ?? undefined}></progress></label>

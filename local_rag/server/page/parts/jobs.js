@@ -14,7 +14,7 @@ export function Jobs() {
   const load = () => void get("jobs").then(({ jobs }) => {
     setJobs(jobs);
     const work = jobs.find(({ kind }) => kind !== "question");
-    if (work && !followed.value.running && followed.value.id !== work.id) join(work.id);
+    if (work && !followed.value.running && followed.value.id !== work.id) join(work);
   }, () => {});
   useEffect(load, [looked, back.use(), changes.use()]);
   useLater(EVERY, () => document.hidden || setLooked(looked + 1), [looked, document.hidden]);
@@ -28,7 +28,7 @@ export function Jobs() {
 const KINDS = {
   question: ({ question, thread }) => [question, to("ask", thread ? [thread] : [])],
   index: ({ index }) => [`Indexing ${index}`, to("index", [], { index })],
-  evaluation: ({ name }) => [`Evaluation of ${name}`, to("evaluation")],
+  evaluations: ({ name }) => [`Evaluation of ${name}`, to("evaluation")],
   models: ({ name }) => [`Model ${name}`, to("doctor")],
 };
 

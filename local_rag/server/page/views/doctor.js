@@ -52,11 +52,11 @@ function Models({ report: { models, problem, profile, in_use, answering, why, ve
     model.about,
   ];
   const answers = problem ? "" : ` Ollama ${version} answers at ${server}.`;
-  return html`<${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
+  return html`<${Progress} kind="models" />
+    ${kind === "models" && report && html`<div class="card" role="status"><${Notes} lines=${report.lines} /></div>`}
+    <${Table} title="Models" head=${["Model", "Memory", "State", "About"]} numbers=${4}
       rows=${models.map(row)} over=${`Profile ${profile}: ${in_use.join(", ")} (${why}).${answers}`} />
-    ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}
-    <${Progress} kind="models" />
-    ${kind === "models" && report && html`<div class="card" role="status"><${Notes} lines=${report.lines} /></div>`}`;
+    ${problem && html`<p><bdi>${problem}</bdi>; until then answers are quotes from your files.</p>`}`;
 }
 
 // Ollama fetches a model that is missing; one that is used is tried.

@@ -29,9 +29,9 @@ export default function Evaluation({ route: { query: { index } } }) {
         Ask the cases of <bdi>${name}</bdi></button>`)}</div>
     <p class="small">Or drop it here. Each line is a case, such as${" "}
       <code>${'{"question": "When does the lease end?", "answers": ["30 June"]}'}</code></p>
-    <${Progress} kind="evaluation" />
+    <${Progress} kind="evaluations" />
     <${Problem} error=${error} retry=${load} />
-    ${kind === "evaluation" && report && html`<section class="card stack" aria-label="The figures">
+    ${kind === "evaluations" && report && html`<section class="card stack" aria-label="The figures">
       <${FileLink} path=${path("evaluations", report.id, "report")} target="_blank" rel="noopener">
         The whole report, case by case<//>
       ${report.tables.map((table) => html`<${Table} ...${table} />`)}</section>`}

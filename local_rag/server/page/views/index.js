@@ -30,16 +30,16 @@ export default function Index({ route: { parts: [file_id], query: { index, ...pl
   const pane = useRef(null);
   const last = job.use();
   const [{ value: about, error }, load] = useReply(path("index", body), last.running);
-  const [{ value: changes = NONE }, look] = useReply(about?.exists && path("index", "changes", body), about);
-  const { kind = "index" } = last;
-  const isOther = kind !== "index" || (!last.running && last.index && about && last.index !== about.index);
+  const isStill = about?.exists && !about.watching; // else what changes is taken in by itself
+  const [{ value: changes = NONE }, look] = useReply(isStill && path("index", "changes", body), about);
+  const isOther = last.kind !== "index" || (!last.running && last.index && about && last.index !== about.index);
   const now = isOther ? { running: last.running } : last; // what was said of another index stays there
   useWindow("focus", look);
   useEffect(() => void loadChoices(), [now.running]);
   useLater(OFTEN, about?.watching && (() => document.hidden || load()), [about, document.hidden]);
   const forgotten = ({ removed, kept_out, deleted, quoting }) => {
     setForgetting(null);
-    if (!job.value.running) job.set({ notes: [] });
+    if (!job.value.running) job.set({ kind: "index", notes: [] });
     setNotes([
       `${many(removed, "file")} left the index.`,
       kept_out.length && `Left out from now on: ${kept_out.join(", ")}`,
