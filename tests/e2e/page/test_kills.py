@@ -46,9 +46,9 @@ def test_a_killed_question_keeps_its_draft_and_is_asked_again_in_a_tab_that_stay
             with History.open(home / "data") as history:
                 tab.holds(lambda: [each for (each, *_) in history.unanswered().values() if "euros" in each.draft])
             killed(server)
-            tab.see("The server does not answer. It may")
+            tab.see("The server does not answer. Start")
             with serving("--port", port) as again, browser.tab(again.printed, beside=tab):
-                tab.gone("The server does not answer. It may")
+                tab.gone("The server does not answer. Start")
                 tab.has("article .badge", ["Draft, not checked", "Cut off", "Cut off"])
                 tab.see("The greenhouse costs 4,200 euros")
                 tab.has(".threads li a", [f"{GREENHOUSE} not answered", "Who wrote the plan?"])
