@@ -58,7 +58,7 @@ def answered_by_each(
     """Yield the answers in the order of the files; see `Rag.each`."""
     check_question(question)
     asked = [question.strip()] if rag.engine.writes else parts(question.strip())
-    paths = sorted(str(getattr(file, "path", file)) for file in rag.corpus.files(within))
+    paths = sorted(file.path for file in rag.corpus.files(within))
     stopped = Cancel(outer=cancel or current())
 
     def answered(path: str) -> list[FileAnswer]:

@@ -178,12 +178,15 @@ def _disagreement(conflict: Conflict, texts: AnswerTexts, label: Label) -> Disag
     sides = [
         Side(
             position.text,
-            texts.changed.format(date=day) if position.dated == "file" else day,
+            ", ".join(
+                filter(None, (position.standing, texts.changed.format(date=day) if position.dated == "file" else day))
+            ),
             [source_of(citation, texts, label) for citation in position.citations],
         )
         for day, position in zip(days, conflict.positions, strict=True)
     ]
-    return Disagreement(texts.positions if len({*days}) > 1 else texts.positions_of_a_day, sides)
+    by_date = len({*days}) > 1 and not any(position.standing for position in conflict.positions)
+    return Disagreement(texts.positions if by_date else texts.positions_of_a_day, sides)
 
 
 def _written(nodes: Sequence[Node]) -> Iterator[Written]:

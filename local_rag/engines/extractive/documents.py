@@ -117,7 +117,8 @@ def _is_named(form: DocumentQuestion, document: Document) -> bool:
     """
     name = {stem(word) for word in words(form.name)}
     if said := str(document.metadata.get("named") or ""):
-        return {stem(word) for word in words(said)} <= name
+        of_another = {word for word in words(form.name) if word.isdecimal()} - set(words(head(document)))
+        return {stem(word) for word in words(said)} <= name and not of_another
     telling = {stem(word) for word in words(form.name) if word not in STOP_WORDS}
     titled = document.metadata.get("title") != PurePath(str(document.metadata.get("source") or "")).name
     begins = "" if titled or document.metadata.get("start") else document.page_content[:NAMED_IN]

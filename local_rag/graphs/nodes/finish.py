@@ -109,7 +109,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     order = citations.order(written)
     others = [document for number, document in enumerate(documents, start=1) if number not in order]
     documents = [*(documents[number - 1] for number in order), *others]
-    conflicts, verdicts = conflicts_of(sides, documents)
+    conflicts, verdicts = conflicts_of(sides, documents, deps)
     numbered = citations.renumbered(written)
     return _Checked(numbered, documents, status, reason, grade, conflicts, verdicts, notes)
 
