@@ -119,6 +119,7 @@ def _computed(read: Sequence[Reading], held: Mapping[Table, Document]) -> list[D
                 heading=" > ".join(filter(None, [place, _named([number for number, _, _ in result.rows])])),
                 sections=(),
                 doubt=doubt,
+                unread=each.unread,
             )
         )
     return computed

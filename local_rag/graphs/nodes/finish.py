@@ -160,14 +160,16 @@ def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: Ans
     """Lower the certainty of an answer if OCR was not sure of a cited line, if rows of a table are doubtful, or if
     cited files have changed since they were indexed.
     """
-    doubts = dict[str, None]()
+    doubts, unread = dict[str, None](), False
     for citation in answer.citations:
         of = checked.documents[citation.number - 1].metadata
         first, last = of.get("table", (citation.start, citation.end))
         if of.get("doubt") and citation.start < last and citation.end > first:
             doubts[str(of["doubt"])] = None
+            unread = unread or bool(of.get("unread"))
     if answer.certainty and doubts:
         answer = _less_sure(answer, "; ".join(doubts))
+        answer = replace(answer, certainty="in doubt") if unread else answer
     if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
         answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})
