@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ STEMMERS: Mapping[str, str] = {
 because every text gets Porter's stems.
 """
 
-_OWN = {"deutsch": "de", "englisch": "en"}
+_OWN = {"deutsch": "de", "englisch": "en", "español": "es", "français": "fr"}
 
 
 _WORDS: Mapping[str, frozenset[str]] = {
@@ -56,8 +57,8 @@ _WORDS: Mapping[str, frozenset[str]] = {
         tiene tienen todo un una uno y ya|
         fi ei että he hän ja joka jos kanssa kuin kuinka kun me mikä milloin minä missä mitä mukaan mutta myös
         niin nyt oli olivat olla on ole olet ovat se sen sitä tai tämä tämän vain voi|
-        fr à ai au aux avec avez avoir c ce ces cette combien comment d dans de depuis des doit du elle elles en
-        entre est et été être eu il ils je l la le les leur leurs lors lui ma mais mes moi n ne nos notre nous
+        fr a à ai au aux avec avez avoir c ce ces cette combien comment d dans de depuis des doit du elle elles en
+        entre est et été être eu il ils j je l la le les leur leurs lors lui m ma mais mes moi n ne nos notre nous
         on ont ou où par pas peut plus pour pourquoi qu quand que quel quelle quelles quels qui quoi s sa sans
         se selon ses si son sont sous sur ta tous tout toute très tu un une vos votre vous y|
         hu a az azt csak de egy ez ezt és hogy hol igen is ki kell le lehet meg mert mi mikor mint mit nem pedig
@@ -97,20 +98,30 @@ _WORDS: Mapping[str, frozenset[str]] = {
 }
 """Function words by language."""
 
-_REQUESTS = frozenset(
-    """antwort beispiel beschreib beschreibe beschreiben beschreibt braucht darüber daten davon dazu definiere ende
+_REQUESTS: Mapping[str, frozenset[str]] = {
+    "de": frozenset(
+        """antwort beispiel beschreib beschreibe beschreiben beschreibt braucht darüber daten davon dazu definiere ende
     erklär erkläre erklären erläutere ermittle fass fasse finde frage fragen frist funktioniert gehen geht
     gelten geschieht gib gilt heißt höhe inhalt jahr jahre kommt kosten kostet kündigung liste machen macht
     mehr meinen meiner menge monat monate möchte nenn nenne nennen nutzen passiert preis preise rechnung
     regeln sag sage schreib schreibe seite stehen tage tun tut unterschied unterschiede vergleich vergleiche
     vertrag verträge verwende wichtig wichtigsten wissen zahlen zahlt zahlung zeig zeige zeit ziel zusammen
     zusammenfassung zweck übersetze übersicht""".split()
-)
-"""Other words of short requests in German."""
+    ),
+    "fr": frozenset(
+        """abonnement coûte coûtent dit donne donnez explique expliquez faut fichiers horaires liste loyer montant
+        montre nom nomme numéro paie permis prix quelqu résume résumez réunion téléphone trouve""".split()
+    ),
+    "es": frozenset(
+        """archivos cuesta cuestan dame debe dime explica explique fecha fianza hace horario lista llama muestra
+        nombre número paga precio puede resumen reunión teléfono""".split()
+    ),
+}
+"""Other words of short requests."""
 
 _CODES = {
-    word: [code for code, members in _WORDS.items() if word in members or (code == "de" and word in _REQUESTS)]
-    for word in _REQUESTS.union(*_WORDS.values())
+    word: [code for code, members in _WORDS.items() if word in members or word in _REQUESTS.get(code, ())]
+    for word in frozenset[str]().union(*_WORDS.values(), *_REQUESTS.values())
 }
 
 
@@ -121,18 +132,21 @@ def code_of(name: str) -> str:
     return wanted if wanted in NAMES else by_name.get(wanted, _OWN.get(wanted, ""))
 
 
-_GERMAN_LETTERS = frozenset("äöüß")
+_LETTERS = {"de": "äöüß", "es": "áéíñóú", "fr": "àâæçèéêëîïôœùû", "it": "àèìòù", "pt": "àáâãçéêíóôõú"}
+"""The letters beside ASCII by which a word that is not known counts for a language."""
 
 
 def detected(text: str, before: str = "") -> str:
     """Return the code of the language that most words of a text belong to.
 
-    A word counts for each language that lists it, else by its letters: only äöüß count for German, other letters with
-    accents for another language. Words with capitals count by their letters only if nothing else decides. The result is
-    `before` if no word counts, or if two languages tie and one of them is English, German or `before`; it is empty if
-    another language has more words, or several others tie.
+    A word counts for each language that lists it, else by its letters with accents for each that has them all, or for
+    an unknown one. Words with capitals count by their letters only if nothing else decides. The result is `before` if
+    no word counts, or if two languages tie and one of them is English, German or `before`; it is empty if several
+    others tie.
     """
-    given = WORD.findall(unicodedata.normalize("NFC", text))
+    if "¿" in text or "¡" in text:
+        return "es"
+    given = _words(text)
     for words in ([word for word in given if word.islower() or _known(word)], given):
         counts = Counter(code for word in words for code in _known(word) or _by_letters(word))
         first = [code for code, count in counts.items() if count == max(counts.values())]
@@ -149,7 +163,16 @@ def _known(word: str) -> list[str]:
 
 def _by_letters(word: str) -> list[str]:
     letters = {letter for letter in word.lower() if letter.isalpha() and not letter.isascii()}
-    return ["de" if letters <= _GERMAN_LETTERS else ""] if letters else []
+    return ([code for code, own in _LETTERS.items() if letters.issubset(own)] or [""]) if letters else []
+
+
+_ELISION = re.compile(r"(?<=\w)(?:[’'](?!(?:d|ll|m|re|s|t|ve)\b)|-t-)", re.IGNORECASE)
+"""What joins two words of French or Italian, as in l'eau and a-t-il; not an apostrophe of English."""
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text; what is elided is a word of its own."""
+    return WORD.findall(_ELISION.sub(" ", unicodedata.normalize("NFC", text)))
 
 
 _DECIDING = 20_000
@@ -163,7 +186,7 @@ def language_of(text: str) -> str:
 
     Function words decide, because running text is full of them.
     """
-    given = WORD.findall(unicodedata.normalize("NFC", text[:_DECIDING]).lower())
+    given = _words(text[:_DECIDING].lower())
     counts = Counter(code for word in given for code in _known(word))
     (first, most), (_, next_most) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
     return first if most >= max(_FEWEST, _SHARE * len(given)) and most > next_most else ""
@@ -176,5 +199,5 @@ def stems(text: str, language: str) -> list[str]:
     algorithm = STEMMERS.get(language)
     if not algorithm:
         return []
-    given = WORD.findall(unicodedata.normalize("NFC", text).lower())
+    given = _words(text.lower())
     return [language + fold(snowball(word, algorithm)) for word in given if word not in _WORDS[language]]
