@@ -17,6 +17,7 @@ from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reader, Reading
 from local_rag.index.tables.table import Table, opened
+from local_rag.text.answer_language import texts_for
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
@@ -25,7 +26,6 @@ NAMED = 8
 SAID = 2
 """The most readings of a question that are answered if it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
-NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
 _ROWS = re.compile(r"(?:^| > )rows? .*$")
 
@@ -68,9 +68,10 @@ def with_computed(
     new = [document for document in computed if chunk_id(document) not in exclude]
     if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage
+    not_read = texts_for(deps.answer.language, question).table_not_read
     spans = {chunk_id(passage): (table.start, table.end) for table, passage in rows}
     for passage in passages:
-        about = {"doubt": NOT_READ, "table": spans[chunk_id(passage)]} if chunk_id(passage) in spans else {}
+        about = {"doubt": not_read, "table": spans[chunk_id(passage)]} if chunk_id(passage) in spans else {}
         new.append(Document(passage.page_content, metadata={**passage.metadata, **about}))
     return new, usage
 

@@ -17,8 +17,8 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.opening import check_question
+from local_rag.text.answer_language import ran_out_of_time, texts_in
 from local_rag.text.answer_markdown import escaped
-from local_rag.text.answer_texts import ran_out_of_time, texts_in
 from local_rag.text.blocks import sources_of
 from local_rag.text.file_questions import of_document
 from local_rag.text.marks import without_marks

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Literal
 
 from local_rag.core.answer import Answer, Citation, Conflict, Status
-from local_rag.text.answer_texts import AnswerTexts, texts_in
+from local_rag.text.answer_language import texts_in
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import home_path, is_url, local_time, short_path, shorten
 from local_rag.text.markup import as_read
 from local_rag.text.nodes import Node, answer_tree

@@ -42,7 +42,9 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
               r"|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
               r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
               r"|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
-              r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"),
+              r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"
+              r"|welche(?: \w+)? (?:sind|waren|gibt|gehoren|hat|haben|braucht)\b|nenne\b"
+              r"|(?:quel(?:le)?s (?:sont|etaient)|liste[rz]?)\b|\W*(?:cuales (?:son|eran)|enumera)\b"),
     ("fact", r".*\b(?:where|who|whom|whose)\b|.*\b(?:what|which) (?:city|country|state|town|place|region|continent"
              r"|address|person|people|author|player|king|queen|president)\b"),
     ("several", r".*\b(?:examples|parts|components|ways|methods|reasons|causes|advantages|disadvantages|benefits"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import spoken
 from local_rag.text import metadata
-from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
+from local_rag.text.answer_language import TABLES, texts_in
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.languages import code_of
 from local_rag.text.letters import SIGNED

@@ -29,7 +29,7 @@ from local_rag.engines.extractive.quotes import (
     quotes,
     spoken,
 )
-from local_rag.text.answer_texts import OF_QUESTION, texts_for
+from local_rag.text.answer_language import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, ranked
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.questions import asked, kind_of

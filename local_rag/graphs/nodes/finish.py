@@ -25,7 +25,8 @@ from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_o
 from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
-from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims
 from local_rag.text.metadata import chunk_id

@@ -14,7 +14,7 @@ from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.queries import standalone
 from local_rag.engines.extractive.reader import ExtractiveReader, labels
-from local_rag.text.answer_texts import ENGLISH, GERMAN
+from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.questions import (
     asked,
@@ -25,6 +25,7 @@ from local_rag.text.questions import (
     sides,
 )
 from local_rag.text.support import sentence_supports
+from local_rag.text.translations import German
 
 # --- readings
 
@@ -170,7 +171,7 @@ def test_passages_far_behind_the_best_are_not_relevant_unless_several_may_answer
     [
         (0.5, ENGLISH, "it may answer: '7,940 pounds'"),
         (0.3, ENGLISH, "the model is not sure whether '7,940 pounds' answers the question"),
-        (0.3, GERMAN, "das Modell ist nicht sicher, ob '7,940 pounds' die Frage beantwortet"),
+        (0.3, German(), "das Modell ist nicht sicher, ob '7,940 pounds' die Frage beantwortet"),
     ],
 )
 def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, why):
