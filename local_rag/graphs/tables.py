@@ -43,8 +43,9 @@ def with_computed(
     """Return the results computed from the tables of the passages, then the passages, and the cost.
 
     Nothing is computed for a question that asks for no figure, list or cell. If the rules have no certain reading a
-    language model is asked, and trusted if it agrees with one of theirs. Otherwise a computed passage has a `doubt` in
-    its metadata, and so has a passage with rows, with the code points of its `table` in the document.
+    language model is asked, and trusted if it agrees with one of theirs. A reading that leaves a word `unread` counts
+    only if all passages are rows, because other text may be meant. Otherwise a computed passage has a `doubt` in its
+    metadata, and so has a passage with rows, with the code points of its `table` in the document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -52,7 +53,9 @@ def with_computed(
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
         held = {table: passage for table, passage in reversed(rows)}
-        read = sorted(_read(question, held), key=_rank, reverse=True)
+        only_rows = {chunk_id(passage) for _, passage in rows}.issuperset(map(chunk_id, passages))
+        readings = (each for each in _read(question, held) if only_rows or not each.unread)
+        read = sorted(readings, key=_rank, reverse=True)
         groups = (_computed([*group][:SAID], held) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
         is_read = bool(computed) and not read[0].doubt

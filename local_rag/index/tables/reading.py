@@ -65,7 +65,7 @@ of a column up to which it is.
 class Reading(NamedTuple):
     """A query of a table, how much of the question it `read`, and the reason why it is not certain; "" where it is.
 
-    `unread` says that a word of the question was not read, so that another thing may be meant.
+    `unread` says that a word of the question was not read, so that something else than this table may be meant.
     """
 
     table: Table
@@ -142,11 +142,14 @@ class Reader:
         has_cell = any(word.used > 1 for word in self.words) and not any(word.plain in RELATIONS for word in unread)
         if len(unread) > (MOST_UNREAD if has_cell else 1):
             return
+        is_guessed = False
         for word in unread:
             is_verb = word is self.words[-1] and DOES.search(self.plain)
             names_rows = (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start)
-            if not (has_cell or is_verb or names_rows or figure in ("min", "max")):
-                return
+            if not (is_verb or names_rows):
+                is_guessed = True
+                if not has_cell and figure not in ("min", "max"):
+                    return
             self.doubts.append(f"{word.text!r} stands in no row and no header")
         read = [
             2 * word.used + 2 * bool(word.names) + (word.is_title and not word.text.isdigit()) for word in self.words
@@ -154,7 +157,7 @@ class Reader:
         for where in product(*self.where):
             if query := self._query(tuple(dict.fromkeys(where)), figure, asked):
                 doubt = "; ".join(dict.fromkeys(self.doubts))
-                yield Reading(self.table, query, sum(read) - 2 * len(unread), doubt, bool(unread))
+                yield Reading(self.table, query, sum(read) - 2 * len(unread), doubt, is_guessed)
 
     def _between(self, start: int, end: int) -> list[_Word]:
         return [word for word in self.words if word.start < end and word.end > start]
@@ -252,10 +255,11 @@ class Reader:
         for match in COMPARED_VALUE.finditer(self.question):
             said, value = fold(match["sign"] or ""), match["value"]
             sign, date, number = COMPARISONS.get(said, "is"), date_in(value), NUMBER.match(value)
-            if date and date[0] == "-" and said == "from":
+            of_any_year = bool(date) and str(date).startswith("-")
+            if of_any_year and said == "from":
                 sign = "is"
-            is_month = bool(date) and date[0] == "-" and value[3:] and value.lower() not in ("march",)
-            if self.dates and date and (said or number or is_month) and (sign == "is" or date[0] != "-"):
+            is_told = said or number or (of_any_year and value[3:] and value.lower() != "march")
+            if self.dates and date and is_told and (sign == "is" or not of_any_year):
                 place = self._measured(date, self.dates)
                 value = date
             elif number and TAKES_NUMBER.match(said):

@@ -82,10 +82,10 @@ def test_the_sentence_around_the_best_span_of_all_passages_answers():
 
 
 @pytest.mark.parametrize("question", ["Why was the mill built?", "How was the mill built?", "Name the mill's builders"])
-def test_lists_how_and_why_take_further_sentences_in_the_order_of_the_passages(question):
+def test_lists_how_and_why_take_further_sentences_behind_those_of_the_best_passage(question):
     assert quoted(question) == [
-        ("It was built in 1877 by monks, and it stands at the river.", 1),
         ("Ada Quill built it again in 1911, of stone.", 2),
+        ("It was built in 1877 by monks, and it stands at the river.", 1),
     ]
     assert quoted(question, most=1) == [("Ada Quill built it again in 1911, of stone.", 2)]
 
@@ -141,8 +141,8 @@ def test_a_style_or_number_of_sentences_of_the_user_brings_several_where_one_wou
     assert quoted_as(Shape()).startswith(quill)
     assert quoted_as(Shape(sentences=2), written="").startswith(quill)
     for shape, start in ((Shape(sentences=2), ""), (Shape(style="list"), "- "), (Shape(style="steps"), "1. ")):
-        assert quoted_as(shape).startswith(f"{start}{monks}")
-        assert quill in quoted_as(shape)
+        assert quoted_as(shape).startswith(f"{start}{quill}")
+        assert monks in quoted_as(shape)
 
 
 def test_a_span_in_what_cannot_be_quoted_gives_way_to_the_next():
