@@ -94,13 +94,14 @@ class Position(TuplesFromLists):
     `date` (ISO 8601) is the newest date of its files: the date that the document states or, if it states none, the time
     of the file's last change, and then `dated` is "file". Both are empty if no date is known. The numbers of
     `citations` continue those of the answer for passages that the answer does not cite. Each quote holds the short
-    answer.
+    answer. `standing` is the word by which its newest file calls itself a draft, signed or superseded, if it does.
     """
 
     text: str
     date: str
     citations: tuple[Citation, ...]
     dated: Literal["document", "file", ""] = ""
+    standing: str = ""
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,14 @@ class Evaluator(Protocol):
         """Release all resources."""
 
 
+class IndexedPath(Protocol):
+    """Name a file of a corpus by its path or URL."""
+
+    @property
+    def path(self) -> str:
+        """Return the path, or the URL."""
+
+
 class Corpus(Protocol):
     """Define what graphs, engines and displays may ask of an index.
 
@@ -269,7 +277,7 @@ class Corpus(Protocol):
         """Return messages for a person before a search, such as that some passages are not embedded yet."""
         return []
 
-    def files(self, within: Narrowing = EVERYTHING) -> Sequence[object]:
+    def files(self, within: Narrowing = EVERYTHING) -> Sequence[IndexedPath]:
         """Return the files that have passages within `within`; empty for a corpus without files."""
         return ()
 

@@ -39,7 +39,7 @@ USELESS, NOT_SHOWN, DOUBTFUL, SURELY = 1, 2, 3, 5
 """The usefulness of a text without content, of one below SHOWN, of one that may answer, and of one that surely does."""
 UNNAMED = 0.49
 """The highest probability of an answer whose passage lacks a name or number of the question, unless it is sure: between
-.5 and `SURE` half of these are right.
+.5 and `SURE` half of these are right. A month, a year or a label such as 4a is never missing from a sure answer.
 """
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
@@ -74,6 +74,7 @@ _MOMENT = re.compile(
 )
 _LABEL = re.compile(r"\b(?:(?:19|20)\d\d|\d+[a-z]|[a-z]\d+)\b")
 """A year, or a number with a letter, of which a text may name another in the place of the one that is asked for."""
+_MONTHS = frozenset(month for both in MONTHS for month in both)
 _INNER_NAME = re.compile(r"(?<=[\w,] )[^\W\d_a-z][^\W\d_A-Z]{2,}")
 """A capitalised word that does not begin a sentence or a line."""
 _WHO = re.compile(r"\s*(?:who|whose|whom)\b")
@@ -139,7 +140,7 @@ def assess(
     asked = named(question)
     absent, apart = lacking(asked, around), lacking(asked, passage)
     replaced: list[str] = []
-    if held and not absent:
+    if held:
         line = line_of(held, documents)
         replaced = of_another(question, line, held.span.text) or opposed(words(fold(question)), words(fold(line)))
     evidence = Evidence(
@@ -155,7 +156,8 @@ def assess(
     logit = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, evidence, strict=True))
     logit += 0.0 if kind is None else OF_KIND if kind else OTHER_KIND
     chance = probability(logit)
-    if replaced or (apart and chance < SURE):
+    of_time = any(name in _MONTHS or _LABEL.fullmatch(name) for name in apart)
+    if replaced or of_time or (apart and chance < SURE):
         chance = min(chance, UNNAMED)
     return Assessment(round(chance, 4), _why(evidence, kind, held, apart or absent or replaced))
 
@@ -217,12 +219,13 @@ def of_another(question: str, line: str, answer: str) -> list[str]:
     plain = line.replace(answer, " ")
     shapes = {_shape(label) for label in _LABEL.findall(fold(plain))}
     replaced = [name for name in absent if _LABEL.fullmatch(name) and _shape(name) in shapes]
-    months = {month for both in MONTHS for month in both}
-    people = names(question) - months
+    if _MONTHS.intersection(words(fold(line))):
+        replaced += [name for name in absent if name in _MONTHS]
+    people = names(question) - _MONTHS
     asked = set(content_stems(question)) - set(content_stems(" ".join(people)))
     place = next((word.start() for word in WORD.finditer(plain) if stem(fold(word.group())) in asked), 0)
     before = _INNER_NAME.findall(plain[:place].rpartition("\n")[2])
-    if before and fold(before[-1]) not in people | months:
+    if before and fold(before[-1]) not in people | _MONTHS:
         replaced += [name for name in absent if name in people]
     return sorted(set(replaced))
 

@@ -26,7 +26,7 @@ from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.core.events import SILENT
 from local_rag.core.verdicts import Call
 from local_rag.engines.language_model.window import Message, ModelSetup, PromptTooLong, estimate, was_cut
-from local_rag.engines.ollama.transport import GuardedServer, over
+from local_rag.engines.ollama.transport import CUT, GuardedServer, over
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -258,6 +258,11 @@ class ServerCalls(ChatCalls):
         if self._turn.acquire(timeout=ABORT_SECONDS):
             self._turn.release()
             self._server.close()
+
+    def error_of(self, request: ChatRequest, error: Exception) -> Exception:
+        if isinstance(error, CUT):
+            return BrokenOff(f"the connection to {self._server} was cut in the middle of a reply")
+        return self._server.error_of(error, request.setup.model, "chat")
 
     def first_patience(self, request: ChatRequest) -> float:
         return self.patience + self.settings.load_seconds + estimate(request.messages) / READING

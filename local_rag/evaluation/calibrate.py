@@ -41,7 +41,7 @@ from local_rag.graphs.nodes.generation import write as write_answer
 from local_rag.runtime.opening import part_embedded
 from local_rag.runtime.rag import Rag
 from local_rag.text import citations
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_language import is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import without_marks
 

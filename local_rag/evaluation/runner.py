@@ -20,7 +20,7 @@ from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.folder import Key, Record, RunFolder
 from local_rag.evaluation.matching import ranking
 from local_rag.evaluation.records import answer_record
-from local_rag.text.answer_texts import is_engine_failure, ran_out_of_time
+from local_rag.text.answer_language import is_engine_failure, ran_out_of_time
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ The evaluator decides by the passages kept for the answer, whatever a language m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Literal
 
 from langchain_core.documents import Document
@@ -19,14 +21,25 @@ from local_rag.graphs.deps import Deps
 from local_rag.text import citations
 from local_rag.text.disagreement import Side, disagreeing
 from local_rag.text.display import home_path, shorten
+from local_rag.text.names import head
 
 LONGEST_POSITION = 60
 """The most characters of an answer in a verdict."""
+ENDS = 300
+"""The code points at the beginning and at the end of a file in which it says whether it is a draft or signed."""
+_STANDING = re.compile(
+    r"\b(?P<below>(?:first |second |rough )?draft|superseded|replaced by|void|withdrawn|unsigned|not (?:yet )?signed"
+    r"|no longer (?:valid|in force)|obsolete|entwurf|ungültig|aufgehoben|offer|quotation|angebot)\b"
+    r"|\b(?P<above>signed|in force|final version|executed|unterschrieben|unterzeichnet)\b",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"(?:\b|_)v(?:ersion[ _-]?)?(\d+)(?:\b|_|\.)", re.IGNORECASE)
 
 
 def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[list[Side], list[Note]]:
-    """Return the contradicting statements of an answer's files, the newest side first, or a note on why they are
-    unknown.
+    """Return the contradicting statements of an answer's files, or a note on why they are unknown.
+
+    The first side is that of a signed file, else of one that is no draft, else of the latest version or date.
     """
     if deps.evaluator is None:
         return [], []
@@ -40,8 +53,27 @@ def sides_of(question: str, documents: Sequence[Document], deps: Deps) -> tuple[
         raise
     except LocalRagError as error:
         return [], [Note(f"whether your files disagree is not known: {error}")]
-    newest_first = [sorted(side, key=lambda each: _dated(each.passage)[0], reverse=True) for side in sides]
-    return sorted(newest_first, key=lambda side: _dated(side[0].passage)[0], reverse=True), []
+    ranks = {id(each): _rank(each.passage, deps) for side in sides for each in side}
+    best_first = [sorted(side, key=lambda each: ranks[id(each)], reverse=True) for side in sides]
+    return sorted(best_first, key=lambda side: ranks[id(side[0])], reverse=True), []
+
+
+def _rank(document: Document, deps: Deps) -> tuple[int, int, str]:
+    """Return what ranks a file among those that disagree: a signed one above a draft, then its version and date."""
+    standing = _standing(document, deps)
+    version = _VERSION.search(PurePath(str(document.metadata["source"])).name)
+    return (
+        bool(standing["above"]) - bool(standing["below"]) if standing else 0,
+        int(version[1]) if version else 0,
+        _dated(document)[0],
+    )
+
+
+def _standing(document: Document, deps: Deps) -> re.Match[str] | None:
+    """Return the word by which a file calls itself a draft, superseded or signed: in its name, its beginning or end."""
+    passages = deps.index.passages_of(str(document.metadata["source"])) or [document]
+    texts = head(document), passages[0].page_content[:ENDS], passages[-1].page_content[-ENDS:]
+    return next(filter(None, map(_STANDING.search, texts)), None)
 
 
 def quotes_of(sides: Sequence[Side], written: citations.Checked, documents: Sequence[Document]) -> citations.Checked:
@@ -54,7 +86,7 @@ def quotes_of(sides: Sequence[Side], written: citations.Checked, documents: Sequ
 
 
 def conflicts_of(
-    sides: Sequence[Side], documents: Sequence[Document]
+    sides: Sequence[Side], documents: Sequence[Document], deps: Deps
 ) -> tuple[tuple[Conflict, ...], tuple[Graded, ...]]:
     """Return the conflict of the sides, numbered by these documents, and the verdict on it; both empty
     without sides.
@@ -66,7 +98,10 @@ def conflicts_of(
     for side in sides:
         date, dated = _dated(side[0].passage)
         quoted = (citations.quotation(places[id(each.passage)], each.passage, each.quote) for each in side)
-        positions.append(Position(side[0].text, date, tuple(quoted), dated))
+        standing = _standing(side[0].passage, deps)
+        positions.append(
+            Position(side[0].text, date, tuple(quoted), dated, standing.group().lower() if standing else "")
+        )
     told = [f'"{shorten(each.text, LONGEST_POSITION)}" in {home_path(each.citations[0].source)}' for each in positions]
     verdict = Graded("conflict", "disagree", "; ".join(told), source=positions[0].citations[0].source)
     return (Conflict(tuple(positions)),), (verdict,)

@@ -17,7 +17,8 @@ from local_rag.core.errors import UsageError
 from local_rag.core.events import WebQuery
 from local_rag.core.protocols import Corpus, Engine, Evaluator, Reranker, Shape, WebSearch
 from local_rag.graphs.state import State, standalone_of
-from local_rag.text.answer_texts import ENGLISH, AnswerTexts, asked_language, texts_for
+from local_rag.text.answer_language import asked_language, texts_for
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 
 TIME = "time"
 """The name of the clock among the exhausted budgets of `spent`."""

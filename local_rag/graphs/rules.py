@@ -13,7 +13,7 @@ from local_rag.core.answer import BudgetKind
 from local_rag.core.verdicts import Grade, Relevance
 from local_rag.graphs.deps import TIME
 from local_rag.graphs.state import Action, State
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_language import is_refusal
 
 USEFUL = 4
 """The least usefulness of an answer that counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""

@@ -17,6 +17,7 @@ from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reader, Reading
 from local_rag.index.tables.table import Table, opened
+from local_rag.text.answer_language import texts_for
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 
@@ -25,7 +26,6 @@ NAMED = 8
 SAID = 2
 """The most readings of a question that are answered if it can be read in several ways."""
 NOT_AGREED = "only a language model read the question so"
-NOT_READ = "the question could not be read as one about this table, whose rows are shown as found"
 
 _ROWS = re.compile(r"(?:^| > )rows? .*$")
 
@@ -43,8 +43,9 @@ def with_computed(
     """Return the results computed from the tables of the passages, then the passages, and the cost.
 
     Nothing is computed for a question that asks for no figure, list or cell. If the rules have no certain reading a
-    language model is asked, and trusted if it agrees with one of theirs. Otherwise a computed passage has a `doubt` in
-    its metadata, and so has a passage with rows, with the code points of its `table` in the document.
+    language model is asked, and trusted if it agrees with one of theirs. A reading that leaves a word `unread` counts
+    only if all passages are rows, because other text may be meant. Otherwise a computed passage has a `doubt` in its
+    metadata, and so has a passage with rows, with the code points of its `table` in the document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -52,7 +53,9 @@ def with_computed(
     with ExitStack() as open_tables:
         rows = [*_rows(passages, data, open_tables)]
         held = {table: passage for table, passage in reversed(rows)}
-        read = sorted(_read(question, held), key=_rank, reverse=True)
+        only_rows = {chunk_id(passage) for _, passage in rows}.issuperset(map(chunk_id, passages))
+        readings = (each for each in _read(question, held) if only_rows or not each.unread)
+        read = sorted(readings, key=_rank, reverse=True)
         groups = (_computed([*group][:SAID], held) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
         is_read = bool(computed) and not read[0].doubt
@@ -68,9 +71,10 @@ def with_computed(
     new = [document for document in computed if chunk_id(document) not in exclude]
     if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage
+    not_read = texts_for(deps.answer.language, question).table_not_read
     spans = {chunk_id(passage): (table.start, table.end) for table, passage in rows}
     for passage in passages:
-        about = {"doubt": NOT_READ, "table": spans[chunk_id(passage)]} if chunk_id(passage) in spans else {}
+        about = {"doubt": not_read, "table": spans[chunk_id(passage)]} if chunk_id(passage) in spans else {}
         new.append(Document(passage.page_content, metadata={**passage.metadata, **about}))
     return new, usage
 
@@ -119,6 +123,7 @@ def _computed(read: Sequence[Reading], held: Mapping[Table, Document]) -> list[D
                 heading=" > ".join(filter(None, [place, _named([number for number, _, _ in result.rows])])),
                 sections=(),
                 doubt=doubt,
+                unread=each.unread,
             )
         )
     return computed

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from langchain_core.documents import Document
 
+from local_rag.core.documents import Narrowing
+from local_rag.core.errors import UsageError
 from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.tables import computed_passage
 from local_rag.index.mentions import hit_line
 from local_rag.text.answer_texts import AnswerTexts
+from local_rag.text.answer_values import value_of
 from local_rag.text.document_questions import whole_document
 from local_rag.text.file_questions import file_question
+from local_rag.text.sentences import Span, sentences
 
 FILES = "files"
 """The value of `whole` for a question that asks which files hold something."""
@@ -46,6 +53,32 @@ def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
     places = [(place.start, place.end) for line in lines for place in line.places if place.document == 0]
     text = "\n".join(f"{'- ' if number else ''}{line} [1]" + "\n" * (number == 0) for number, line in enumerate(said))
     return Said(text, [computed_passage(first, "\n".join(said), places, heading="", sections=())])
+
+
+def files_made(wanted: str, deps: Deps) -> list[FileHit]:
+    """Return a hit at the beginning of each file of an author or a date."""
+    value = value_of(wanted, 0, len(wanted))
+    try:
+        by = Narrowing(authors=(wanted,)) if value is None or value.kind != "date" else _within_date(*value.date)
+        files = deps.index.files(replace(deps.within, **by.conditions)) if by else []
+    except UsageError:  # nothing is left
+        return []
+    firsts = [deps.index.passages_of(file.path)[0] for file in files]
+    spans = [next(iter(sentences(first.page_content)), Span(0, len(first.page_content))) for first in firsts]
+    return [
+        FileHit(first, span.of(first.page_content), start + span.start, start + span.end, 0, False)
+        for first, span in zip(firsts, spans, strict=True)
+        for start in [int(first.metadata["start"])]
+    ]
+
+
+def _within_date(year: int, month: int, day: int) -> Narrowing:
+    """Return the narrowing to a year, a month or a day; to nothing without a year."""
+    if not year:
+        return Narrowing()
+    first = date(year, month or 1, day or 1)
+    days = 1 if day else monthrange(year, month)[1] if month else 365 + isleap(year)
+    return Narrowing(after=first.isoformat(), before=(first + timedelta(days)).isoformat())
 
 
 def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:

@@ -122,7 +122,15 @@ def _mentioned(store: Store, question: str) -> list[NamedDocument]:
     held_by = [replace(document, said=_held(document.name, spoken)) for document in candidates]
     names = {word for document in held_by for word in telling.intersection(document.said) if len(word) > 1}
     rare = {word for word in names if _is_rare(store, word, [each for each in held_by if word in each.said])}
-    return _fullest([document for document in held_by if rare.intersection(document.said)])
+    telling_ones = [document for document in held_by if rare.intersection(document.said)]
+    return _fullest([document for document in telling_ones if not _has_another_number(document, spoken)])
+
+
+def _has_another_number(document: NamedDocument, spoken: Sequence[str]) -> bool:
+    """Return whether a question gives a number behind a word of the name, and the name has only others: PEP 296."""
+    numbers = {word for word in document.name + document.titled if word.isdecimal()}
+    asked = {second for first, second in pairwise(spoken) if first in document.said and second.isdecimal()}
+    return bool(numbers and asked) and numbers.isdisjoint(asked)
 
 
 def _fullest(documents: Sequence[NamedDocument]) -> list[NamedDocument]:

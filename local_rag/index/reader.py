@@ -23,7 +23,7 @@ from local_rag.index.store.matrices import matrix_of
 from local_rag.index.store.opening import check_settings, check_sizes, kind_of, opened
 from local_rag.index.store.protocol import Store
 from local_rag.index.store.values import Filter, IndexedFile, IndexSettings, Passage, Stored
-from local_rag.text.answer_texts import texts_in
+from local_rag.text.answer_language import texts_in
 from local_rag.text.display import waiting_line
 from local_rag.text.metadata import chunk_id
 

@@ -17,8 +17,8 @@ from local_rag.core.documents import Narrowing
 from local_rag.core.serialization import from_plain, to_json
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.opening import check_question
+from local_rag.text.answer_language import ran_out_of_time, texts_in
 from local_rag.text.answer_markdown import escaped
-from local_rag.text.answer_texts import ran_out_of_time, texts_in
 from local_rag.text.blocks import sources_of
 from local_rag.text.file_questions import of_document
 from local_rag.text.marks import without_marks
@@ -58,7 +58,7 @@ def answered_by_each(
     """Yield the answers in the order of the files; see `Rag.each`."""
     check_question(question)
     asked = [question.strip()] if rag.engine.writes else parts(question.strip())
-    paths = sorted(str(getattr(file, "path", file)) for file in rag.corpus.files(within))
+    paths = sorted(file.path for file in rag.corpus.files(within))
     stopped = Cancel(outer=cancel or current())
 
     def answered(path: str) -> list[FileAnswer]:

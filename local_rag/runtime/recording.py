@@ -21,7 +21,7 @@ from local_rag.core.errors import LocalRagError, Stopped, UsageError
 from local_rag.core.events import Done, Event, Note, Retrieved, Step, Token
 from local_rag.core.serialization import to_plain
 from local_rag.runtime.kept import Line, QuestionState
-from local_rag.text.answer_texts import ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus

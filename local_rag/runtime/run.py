@@ -25,7 +25,7 @@ from local_rag.core.cancel import Cancel
 from local_rag.core.errors import Stopped
 from local_rag.core.events import Done, Event, Note, Started, Step
 from local_rag.runtime.opening import loading
-from local_rag.text.answer_texts import fallback_note
+from local_rag.text.answer_language import fallback_note
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import Callbacks

@@ -12,7 +12,7 @@ from local_rag.core.serialization import to_plain
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.recording import kind
-from local_rag.text.answer_texts import texts_in
+from local_rag.text.answer_language import texts_in
 from local_rag.text.blocks import Block, Disagreement, Nearest, Quotes, Source, blocks, source_of
 from local_rag.text.blocks import Note as NoteBlock
 from local_rag.text.display import home_path, is_url, local_iso

@@ -20,7 +20,7 @@ from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
 from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_error, write_json
 from local_rag.terminal.questions import QuestionRunner
-from local_rag.text.answer_texts import ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
 from local_rag.text.display import joined, plural, shorten
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the program itself says in an answer, by language: one table each.
+"""What the program itself says in an answer, in English; `translations` has it in other languages.
 
 Errors, help and progress are in English.
 """
@@ -12,14 +12,9 @@ from local_rag.core.documents import FileChange
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Support
 from local_rag.text.display import joined
-from local_rag.text.languages import NAMES, code_of, detected
 
 Count = tuple[str, str]
 """A text for one, and for several; {n} is the number."""
-
-OF_QUESTION = "question"
-"""The setting `answer.language` for "as the question is"."""
-
 
 _RECORDS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Suffixes of files whose rows or records are read as "name: value" pairs."""
@@ -48,6 +43,7 @@ class AnswerTexts:
     source_gave_nothing = "{name} gave nothing"
     not_in_source = "what {name} gave does not contain it"
     and_also = ", and "
+    either = "or"
     unread = (
         "the grader gave no usable verdict on {n} passage, and found no other that answers",
         "the grader gave no usable verdict on {n} passages, and found no other that answers",
@@ -139,6 +135,7 @@ class AnswerTexts:
     }
     stands = "stands word for word in your file"
     record = "a record, written out as text"
+    table_not_read = "the question could not be read as one about this table, whose rows are shown as found"
     not_verified = "not verified"
     may_answer = "it may answer: {span!r}"
     unsure = "the model is not sure whether {span!r} answers the question"
@@ -165,7 +162,7 @@ class AnswerTexts:
         """Return the lead of an answer that is not grounded: how certain it is, or what is wrong with it."""
         if answer.status == "partial":
             return self.doubtful.get(answer.certainty, self.doubtful["in doubt"])
-        if answer.status == "abstained" and ran_out_of_time(answer.reason):
+        if answer.status == "abstained" and answer.reason.startswith(self.out_of_time):
             return self.no_answer
         if answer.status == "abstained" and answer.nearest:
             return self.not_told
@@ -174,12 +171,17 @@ class AnswerTexts:
     def lines(self, answer: Answer) -> dict[str, str]:
         """Sentences about an answer, empty where they do not apply."""
         silent, understood = answer.status == "abstained", answer.asked not in ("", answer.question)
-        lacks = silent and not answer.nearest and "retrieve" in answer.path and not ran_out_of_time(answer.reason)
+        lacks = (
+            silent
+            and not answer.nearest
+            and "retrieve" in answer.path
+            and not answer.reason.startswith(self.out_of_time)
+        )
         removed = "; ".join(f'"{sentence}"' for sentence in answer.removed)
         return {
             "understood": self.understood.format(question=" ".join(answer.asked.split())) if understood else "",
             "removed": self.removed.format(sentences=removed) if removed else "",
-            "lacks": self.lacks.format(names=joined(map(repr, answer.lacks), "or")) if answer.lacks else "",
+            "lacks": self.lacks.format(names=joined(map(repr, answer.lacks), self.either)) if answer.lacks else "",
             "nothing_near": self.nothing_near if lacks else "",
             "about": self.about.format(titles="; ".join(answer.about)) if silent and answer.about else "",
         }
@@ -198,193 +200,4 @@ class AnswerTexts:
         return self.located[citation.located]
 
 
-class German(AnswerTexts):
-    """Every one of them in German."""
-
-    code = "de"
-    refusal = "Die Textstellen enthalten keine Antwort."
-    out_of_time = "Zeit abgelaufen"
-    out_of_time_after = "Zeit abgelaufen nach {seconds:g} s"
-    engine_failed = "die Engine ist ausgefallen"
-    nothing_found = "nichts gefunden"
-    not_in_passages = "in den gefundenen Textstellen steht die Antwort nicht"
-    passages_gone = "Textstellen, auf denen die Antwort beruht, stehen nicht mehr im Index"
-    not_answered = "was in den Textstellen steht, beantwortet die Frage nicht"
-    the_web = "das Web"
-    fallback_corpus = "das Ersatzkorpus"
-    source_not_asked = "{name} wurde nicht befragt"
-    source_gave_nothing = "{name} lieferte nichts"
-    not_in_source = "was {name} lieferte, beantwortet die Frage nicht"
-    and_also = ", und "
-    unread = (
-        "zu {n} Textstelle kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
-        "zu {n} Textstellen kam kein brauchbares Urteil, und keine andere beantwortet die Frage",
-    )
-    none_relevant = (
-        "die gefundene Textstelle beantwortet die Frage nicht",
-        "keine der {n} gefundenen Textstellen beantwortet die Frage",
-    )
-    without_passages = "ohne Textstellen kann diese Engine nicht antworten"
-    without_files = "beantwortet ohne Blick in die Dateien"
-    checks_unfinished = "die Prüfung ließ sich nicht abschließen"
-    unchecked = "eine Prüfung war nicht möglich"
-    sentences_unchecked = (
-        "{left} von {n} Satz ließ sich nicht prüfen",
-        "{left} von {n} Sätzen ließen sich nicht prüfen",
-    )
-    usefulness_unchecked = "belegt, aber ob die Frage damit beantwortet ist, ließ sich nicht prüfen"
-    not_useful = "belegt, aber vielleicht nicht das, wonach gefragt ist"
-    partly_supported = "durch die Textstellen nur teilweise belegt"
-    not_supported = "durch die Textstellen nicht belegt"
-    no_verdict = "eine Prüfung war nicht möglich: es kam kein brauchbares Urteil"
-    taken_out = ("{n} Satz ohne bestätigten Beleg entfernt", "{n} Sätze ohne bestätigten Beleg entfernt")
-    unverified = ("{n} Zitat ließ sich nicht bestätigen", "{n} Zitate ließen sich nicht bestätigen")
-    uncited = ("{n} Satz ohne Quelle", "{n} Sätze ohne Quelle")
-    files_disagree = "die Dateien widersprechen sich"
-    grounded: Mapping[tuple[bool, bool], str] = {
-        (True, True): "Aus den Dateien zitiert",
-        (True, False): "Aus den Quellen zitiert",
-        (False, True): "Durch die Dateien belegt",
-        (False, False): "Durch die Quellen belegt",
-    }
-    leads: Mapping[Status, str] = {
-        "abstained": "Dazu steht nichts in den Dateien",
-        "ungrounded": "Durch die Dateien nicht belegt",
-        "direct": "Nicht aus den Dateien",
-    }
-    not_told = "Aus den Dateien ging es nicht hervor"
-    doubtful: Mapping[Certainty, str] = {"probably": "Wahrscheinlich", "in doubt": "Zweifelhaft"}
-    advice: Mapping[Certainty, str] = {
-        "probably": "Das beantwortet die Frage wahrscheinlich. Das Zitat zeigt es.",
-        "in doubt": "Das beantwortet die Frage vielleicht nicht. Das Zitat zeigt es.",
-    }
-    no_answer = "Keine Antwort"
-    understood = "verstanden als: {question}"
-    removed = "(entfernt, weil es nicht in den Textstellen steht: {sentences})"
-    lacks = "Keine zitierte Textstelle nennt {names}: das handelt vielleicht von etwas anderem."
-    positions = "Was darin steht, das Neueste zuerst:"
-    positions_of_a_day = "Was darin steht:"
-    changed = "Datei geändert {date}"
-    nearest = "Am nächsten kommt:"
-    nothing_near = "Keine Textstelle kommt der Frage nahe."
-    about = "Der Index handelt von: {titles}."
-    unrecorded = "Diese Frage ist nicht aufgezeichnet: Markierte Wörter, nächste Textstellen und Zeiten fehlen."
-    similarity = "Ähnlichkeit {score:.2f}"
-    page = "S. {page}"
-    ocr = "durch OCR gelesen ({confidence})"
-    unsure_ocr = "OCR war sich einer zitierten Zeile nicht sicher"
-    cites_changed = (
-        "eine zitierte Datei ist nicht mehr so, wie sie indexiert wurde; die nächste Aktualisierung liest sie"
-    )
-    became: Mapping[FileChange, str] = {
-        "changed": "seit dem Indexieren geändert",
-        "gone": "nicht mehr da",
-    }
-    of_pages, of_words, of_rows = ("{n} Seite", "{n} Seiten"), ("{n} Wort", "{n} Wörter"), ("{n} Zeile", "{n} Zeilen")
-    and_more = ("und {n} weitere", "und {n} weitere")
-    stand_out: Mapping[str, str] = {"table": "Tabelle", "names": "Namen", "dates": "Daten", "amounts": "Beträge"}
-    files_hold = ("{n} Datei enthält „{wanted}“", "{n} Dateien enthalten „{wanted}“")
-    files_near = ("{n} Datei kommt „{wanted}“ nahe", "{n} Dateien kommen „{wanted}“ nahe")
-    near = "dem Sinn nach"
-    more_places = ("und {n} weitere Stelle", "und {n} weitere Stellen")
-    file_silent = "steht nicht darin"
-    parts_read = "aus {n} von {all} Textstellen, dem Anfang jedes Teils"
-    web = "Web"
-    web_page = "Webseite"
-    from_fallback_corpus = "aus dem Ersatzkorpus {name}"
-    in_index = "Index {name}"
-    doubts: Mapping[Support, str] = {
-        "no": "steht nicht in den Textstellen",
-        "partially": "steht nur zum Teil in den Textstellen",
-        "unparsed": "nicht geprüft",
-    }
-    located: Mapping[QuoteMatch, str] = {
-        "exact": "wörtlich",
-        "words": "nach gemeinsamen Wörtern",
-        "property": "eine Eigenschaft der Datei",
-        "computed": "aus diesen Zeilen berechnet",
-    }
-    stands = "steht wörtlich in der Datei"
-    record = "ein Datensatz, als Text ausgeschrieben"
-    not_verified = "nicht bestätigt"
-    may_answer = "sie antwortet vielleicht: {span!r}"
-    unsure = "das Modell ist nicht sicher, ob {span!r} die Frage beantwortet"
-    about_the_matter = "sie handelt davon und sagt die Antwort nicht"
-    about_something_else = "sie handelt von etwas anderem"
-    properties: Mapping[str, str] = {
-        "author": "{file} nennt {value} als Verfasser.",
-        "date": "{file} trägt das Datum {value}.",
-        "title": "Der Titel von {file} lautet {value}.",
-    }
-
-
-ENGLISH, GERMAN = AnswerTexts(), German()
-TABLES: Mapping[str, AnswerTexts] = {table.code: table for table in (ENGLISH, GERMAN)}
-"""The languages that are shipped; others fall back to English."""
-
-REFUSALS = (
-    *(table.refusal for table in TABLES.values()),
-    "Die Passagen enthalten die Antwort nicht.",
-    "Die Passagen enthalten keine Antwort.",
-    "Die Textstellen enthalten die Antwort nicht.",
-    "Les passages ne contiennent pas la réponse.",
-    "Los pasajes no contienen la respuesta.",
-    "I passaggi non contengono la risposta.",
-    "As passagens não contêm a resposta.",
-    "De passages bevatten het antwoord niet.",
-)
-"""The fixed reply as this program writes it, and as models translate it on their own."""
-ENDINGS = (
-    *("to the question", "to this question", "to your question"),
-    *("auf die frage", "auf diese frage", "auf deine frage", "auf ihre frage"),
-)
-"""What models like to add to it."""
-
-
-def texts_in(code: str) -> AnswerTexts:
-    """Return the texts of a language, or the English ones if it has none."""
-    return TABLES.get(code, ENGLISH)
-
-
-def texts_for(language: str, question: str, before: str = "") -> AnswerTexts:
-    """Return the texts under a setting `answer.language`.
-
-    With `question` they are those of its language, or of the language `before` it in a chat (a code) if the question
-    does not tell its own; else English.
-    """
-    return texts_in(detected(question, before) if language == OF_QUESTION else code_of(language))
-
-
-def asked_language(language: str, question: str, before: str = "") -> str:
-    """Return the language that a model is told to write in, under a setting `answer.language`; "" for English.
-
-    A language that is not known here is told by the name that it was given; `before` is as in `texts_for`.
-    """
-    if language != OF_QUESTION:
-        return NAMES.get(code_of(language), language)
-    code = detected(question, before)
-    return "" if code == "en" else NAMES.get(code, "the language of the question")
-
-
-def fallback_note(language: str) -> str:
-    """Return a note for a person who asked for a language without texts of its own, else ""."""
-    if language == OF_QUESTION or code_of(language) in TABLES:
-        return ""
-    shipped = " and ".join(NAMES[code] for code in TABLES)
-    name = NAMES.get(code_of(language), language)
-    return f"what local-rag itself says in an answer is in English: it has {shipped}, not {name}"
-
-
-def is_refusal(text: str) -> bool:
-    """Whether a text is the fixed reply in one of the languages, as this program writes it."""
-    return any(text == table.refusal for table in TABLES.values())
-
-
-def ran_out_of_time(reason: str) -> bool:
-    """Whether the reason of an answer is that the wall clock ended."""
-    return reason.startswith(tuple(table.out_of_time for table in TABLES.values()))
-
-
-def is_engine_failure(reason: str) -> bool:
-    """Whether the reason of an answer is that the engine failed after it was written."""
-    return reason.startswith(tuple(table.engine_failed for table in TABLES.values()))
+ENGLISH = AnswerTexts()

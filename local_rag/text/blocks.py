@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Literal
 
 from local_rag.core.answer import Answer, Citation, Conflict, Status
-from local_rag.text.answer_texts import AnswerTexts, texts_in
+from local_rag.text.answer_language import texts_in
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import home_path, is_url, local_time, short_path, shorten
 from local_rag.text.markup import as_read
 from local_rag.text.nodes import Node, answer_tree
@@ -178,12 +179,15 @@ def _disagreement(conflict: Conflict, texts: AnswerTexts, label: Label) -> Disag
     sides = [
         Side(
             position.text,
-            texts.changed.format(date=day) if position.dated == "file" else day,
+            ", ".join(
+                filter(None, (position.standing, texts.changed.format(date=day) if position.dated == "file" else day))
+            ),
             [source_of(citation, texts, label) for citation in position.citations],
         )
         for day, position in zip(days, conflict.positions, strict=True)
     ]
-    return Disagreement(texts.positions if len({*days}) > 1 else texts.positions_of_a_day, sides)
+    by_date = len({*days}) > 1 and not any(position.standing for position in conflict.positions)
+    return Disagreement(texts.positions if by_date else texts.positions_of_a_day, sides)
 
 
 def _written(nodes: Sequence[Node]) -> Iterator[Written]:

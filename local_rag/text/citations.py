@@ -13,7 +13,8 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.answer import Citation, QuoteMatch, Status
-from local_rag.text.answer_texts import ENDINGS, ENGLISH, REFUSALS, AnswerTexts
+from local_rag.text.answer_language import ENDINGS, REFUSALS
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.marks import Claim, Mark, claims, marks, without_bullet, without_marks
 from local_rag.text.metadata import chunk_id, heading_at, is_computed, ocr_confidence, properties

@@ -84,7 +84,7 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
     ("content", rf"(?:what(?: is|'s| are) |give (?:me |us )?)?(?:an?|the) (?:\w+ )?"
                 rf"(?:summary|overview|outline|abstract|topic|gist|contents?"
                 rf"|(?:main|key) (?:points?|ideas?)) of {_X}"),
-    ("content", rf"what(?: is|'s) in {_X}"),
+    ("content", rf"what(?: is|'s) in {_X}|(?:please )?(?:find|show|open)(?: me)? {_X2}"),
     ("content", rf"(?:worum|um was) geht(?: es|'?s) (?:in|im|bei) {_X}|wovon handelt {_X2}"),
     ("content", rf"was steht (?:in|im) {_X}|(?:bitte )?fass(?:e|en sie)? {_X2} zusammen"),
     ("content", rf"(?:was ist )?(?:eine |die |der |das )?(?:kurze )?"

@@ -13,10 +13,14 @@ from local_rag.text.words import fold, stem, words
 
 
 class FileQuestion(NamedTuple):
-    """Hold what files are asked for, and the stem of their kind, such as "contract"; "" for any file."""
+    """Hold what files are asked for, and the stem of their kind, such as "contract"; "" for any file.
+
+    `made` says that the files are wanted whose author or date this is.
+    """
 
     wanted: str
     kind: str = ""
+    made: bool = False
 
 
 _ANY = "file document paper text page dateien datei dokument dokumente dokumenten seiten unterlagen texte".split()
@@ -31,6 +35,7 @@ _HOLD = (
     r"|(?:talks?|speaks?|says? (?:something|anything)|writes?|is|are) (?:about|on)|refers? to|deals? with|uses?|lists?)"
 )
 _KIND = re.compile("|".join(_NOUNS.split()))
+_MADE = "(?:written|made|signed|sent|published|issued|created|posted|dated|taken)"
 _X = r"(?P<wanted>.{2,120}?)"
 _FORMS = [
     re.compile(form, re.IGNORECASE)
@@ -40,6 +45,10 @@ _FORMS = [
         r"(?: (?:mentioned|named|discussed|described|contained|found|written|said|occur|appear|stand))",
         rf"(?:please )?(?:list|show|find|name|give)(?: me)?(?: all| every| the| all the| any| my)* {_NOUN}"
         rf" (?:(?:that|which) {_HOLD}|mentioning|containing|with|about|naming|on|having) {_X}",
+        rf"(?:which|what) (?:of (?:my|the|our|these) )?{_NOUN} (?:is|are|was|were|did|has|have)"
+        rf" (?P<made>{_MADE}(?: by| on| in| from)?|by|from) {_X}",
+        rf"(?:please )?(?:list|show|find|name|give)(?: me)?(?: all| every| the| all the| any| my)* {_NOUN}"
+        rf" (?:(?:that|which) (?:is|are|was|were) )?(?P<made>{_MADE}(?: by| on| in| from)?|by|from) {_X}",
         rf"welche (?:der |von den |meiner )?{_NOUN} (?:erwähnen|erwähnt|enthalten|enthält|nennen|nennt|haben|hat"
         rf"|handeln von|behandeln) {_X}",
         rf"in welche[nmr] (?:der |von den |meiner )?{_NOUN} (?:steht|stehen|kommt|geht es um|wird|werden) {_X}"
@@ -65,7 +74,8 @@ def file_question(question: str) -> FileQuestion | None:
             wanted = _ARTICLE.sub("", match["wanted"], count=1) if _ARTICLE.match(match["wanted"]) else match["wanted"]
             kinds = [word for word in match["noun"].split() if fold(word) not in STOP_WORDS]
             kind = stem(fold(kinds[-1])) if kinds else ""
-            return FileQuestion(wanted.strip(" \"'“”„»«"), "" if kind in map(stem, _ANY) else kind)
+            made = bool(match.groupdict().get("made"))
+            return FileQuestion(wanted.strip(" \"'“”„»«"), "" if kind in map(stem, _ANY) else kind, made)
     return None
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from local_rag.text.answer_texts import TABLES, AnswerTexts
+from local_rag.text.answer_language import TABLES
+from local_rag.text.answer_texts import AnswerTexts
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document

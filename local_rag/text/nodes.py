@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from local_rag.core.answer import Answer, Sentence
-from local_rag.text.answer_texts import texts_in
+from local_rag.text.answer_language import texts_in
 from local_rag.text.display import printable
 from local_rag.text.marks import marks, without_marks
 from local_rag.text.markup import View, view_of

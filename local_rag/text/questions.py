@@ -42,7 +42,9 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
               r"|who (?:are|were) the (?:[\w-]+ )*[\w-]+s\b"
               r"|.*\b(?:types|kinds|sorts|categories|steps|phases|stages)\b"
               r"|(?:what|which) (?:are|were) (?:the |my |our )?(?:[\w-]+ ){0,3}\w{2,}[^s\W]s\b"
-              r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"),
+              r"|(?:what|which) \w{2,}[^s\W]s (?:do|does|did|are|were|have|can|should|must)\b"
+              r"|welche(?: \w+)? (?:sind|waren|gibt|gehoren|hat|haben|braucht)\b|nenne\b"
+              r"|(?:quel(?:le)?s (?:sont|etaient)|liste[rz]?)\b|\W*(?:cuales (?:son|eran)|enumera)\b"),
     ("fact", r".*\b(?:where|who|whom|whose)\b|.*\b(?:what|which) (?:city|country|state|town|place|region|continent"
              r"|address|person|people|author|player|king|queen|president)\b"),
     ("several", r".*\b(?:examples|parts|components|ways|methods|reasons|causes|advantages|disadvantages|benefits"
@@ -72,6 +74,8 @@ _HOW = re.compile(rf"\bhow (?:{_MEASURED})\b", re.IGNORECASE)
 _AMOUNT = re.compile(rf"\bhow (?:many|much|{_MEASURED})\b|\bnumber of\b|\bwhat (?:do|does|did) .* cost\b")
 _FILE_NAME = re.compile(r"_|\.[a-z]{2,4}\b")
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
+_VERBS = frozenset(("March", "May"))
+"""The months whose names are verbs in small letters."""
 _OF = frozenset("of in for at on by from".split())
 _COUNTED = re.compile(
     r"\b(?P<number>[2-9]|1\d|two|three|four|five|six|seven|eight|nine|ten)(?: [a-z-]+){0,2} [a-z-]+s\b"
@@ -176,8 +180,10 @@ def uncovered(question: str, text: str) -> list[str]:
 
 
 def named(question: str) -> set[str]:
-    """Return the names, numbers and months of a question."""
-    return names(question) | numbers(question) | {fold(month) for month in month_name[1:] if month in question.split()}
+    """Return the names, numbers and months of a question; "may" and "march" only with a capital letter."""
+    spoken = set(re.findall(r"[^\W\d_]+", question))
+    known = {fold(month) for month in month_name[1:] if spoken & {month, month if month in _VERBS else month.lower()}}
+    return names(question) | numbers(question) | known
 
 
 def months(text: str) -> list[str]:

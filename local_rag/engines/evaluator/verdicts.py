@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from local_rag.core.readings import Reading
 from local_rag.core.verdicts import Relevance, RelevanceLabel, Usage
-from local_rag.text.answer_texts import OF_QUESTION, AnswerTexts, texts_for
+from local_rag.text.answer_language import OF_QUESTION, texts_for
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.display import shorten
 from local_rag.text.document_questions import question_to_read
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import spoken
 from local_rag.text import metadata
-from local_rag.text.answer_texts import ENGLISH, TABLES, AnswerTexts, texts_in
+from local_rag.text.answer_language import TABLES, texts_in
+from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.languages import code_of
 from local_rag.text.letters import SIGNED
@@ -117,7 +118,8 @@ def _is_named(form: DocumentQuestion, document: Document) -> bool:
     """
     name = {stem(word) for word in words(form.name)}
     if said := str(document.metadata.get("named") or ""):
-        return {stem(word) for word in words(said)} <= name
+        of_another = {word for word in words(form.name) if word.isdecimal()} - set(words(head(document)))
+        return {stem(word) for word in words(said)} <= name and not of_another
     telling = {stem(word) for word in words(form.name) if word not in STOP_WORDS}
     titled = document.metadata.get("title") != PurePath(str(document.metadata.get("source") or "")).name
     begins = "" if titled or document.metadata.get("start") else document.page_content[:NAMED_IN]

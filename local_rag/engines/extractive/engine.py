@@ -35,7 +35,7 @@ from local_rag.engines.extractive.lines import (
 from local_rag.engines.extractive.quotes import as_written, quotes, spoken
 from local_rag.engines.extractive.reader import ExtractiveReader
 from local_rag.text import questions
-from local_rag.text.answer_texts import OF_QUESTION, TABLES, is_refusal, texts_for
+from local_rag.text.answer_language import OF_QUESTION, TABLES, is_refusal, texts_for
 from local_rag.text.display import joined, shorten
 from local_rag.text.languages import NAMES, detected
 from local_rag.text.lexicon import PRESENT

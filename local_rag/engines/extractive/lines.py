@@ -45,7 +45,8 @@ NEARLY_ALL = 0.75
 """The least share of a question's weight that a line with its headings holds if it answers, and so for a list."""
 INTRODUCED = 0.4
 """The least share of a question's weight in the introduction of a list and its heading."""
-KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()-]*(?: [\w/()-]+){0,3})[*_]*:[*_]*\s+\S")
+KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()'’-]*(?: [\w/()'’-]+){0,3})[*_]*\s?:[*_]*\s+\S")
+"""A key and its colon, before which French puts a blank."""
 
 
 COMPUTED = "it is computed from the table"

@@ -29,7 +29,7 @@ from local_rag.engines.extractive.quotes import (
     quotes,
     spoken,
 )
-from local_rag.text.answer_texts import OF_QUESTION, texts_for
+from local_rag.text.answer_language import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, ranked
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.questions import asked, kind_of
@@ -79,9 +79,9 @@ class ExtractiveReader:
 
         For a person, a time, a number or a place it is one sentence, unless the user wants `several`. For a list it is
         the items, each beginning with `ITEM`: all of them, or `most` if the user has set a number. For a summary it is
-        the best quote and those after it. Otherwise it is up to `most` sentences, in the order of the passages.
-        Sentences of a failed draft are left out, and there are none if the answer is unlikely to stand in these
-        passages.
+        the best quote and those after it. Otherwise it is up to `most` sentences, those of the passage with the best
+        answer first. Sentences of a failed draft are left out, and there are none if the answer is unlikely to stand
+        in these passages.
         """
         drafts = spoken(failed)
         kind = kind_of(question)
@@ -115,7 +115,8 @@ class ExtractiveReader:
             if not chosen:
                 least = answer.logit - QUOTE_MARGIN
             chosen.setdefault(text, quote)
-        ordered = sorted(chosen.items(), key=lambda pair: (pair[1].document, pair[1].span.start))
+        best_first = list(dict.fromkeys(quote.document for quote in chosen.values()))
+        ordered = sorted(chosen.items(), key=lambda pair: (best_first.index(pair[1].document), pair[1].span.start))
         if kind == "whole" and chosen and asked(question) == [question]:
             best = next(iter(chosen.values()))
             return [(as_written(quote, wanted), quote.document) for quote in _stretch(best, every)]

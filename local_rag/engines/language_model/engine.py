@@ -41,7 +41,7 @@ from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so
 from local_rag.engines.language_model.tables import asked_query
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import Message, ModelSetup
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_language import is_refusal
 from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import is_computed

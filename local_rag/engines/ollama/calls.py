@@ -13,8 +13,8 @@ from local_rag.core.cancel import Connection
 from local_rag.core.errors import EngineError, LocalRagError
 from local_rag.engines.calls import SEED, BrokenOff, ChatRequest, ServerCalls
 from local_rag.engines.language_model.window import ModelSetup, too_long
-from local_rag.engines.ollama.server import OllamaApi, ollama, one_line
-from local_rag.engines.ollama.transport import CONNECT, NoTransport
+from local_rag.engines.ollama.server import OllamaApi, ollama
+from local_rag.engines.ollama.transport import CONNECT, NoTransport, one_line
 from local_rag.text.display import plural
 
 if TYPE_CHECKING:
@@ -106,8 +106,6 @@ class OllamaCalls(ServerCalls):
                 return refused
             if error.status_code == -1:
                 return BrokenOff(f"{model} failed in the middle of its reply: {one_line(error.error)}")
-        if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            return BrokenOff(f"the connection to {self.server.address} was cut in the middle of a reply")
         if isinstance(error, ValueError) and "No generation chunks" in str(error):
             return BrokenOff(f"{model} ended its reply before it began")
-        return self.server.error_of(error, model, "chat")
+        return super().error_of(request, error)

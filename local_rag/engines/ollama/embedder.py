@@ -122,10 +122,8 @@ class OllamaEmbedder(PrefixingEmbedder):
     def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        rows = np.empty((0, self.dimension), dtype=np.float32)
-        for first in range(0, len(texts), _BATCH):
-            rows = np.concatenate([rows, self._rows(texts[first : first + _BATCH])])
-        return rows
+        batches = (texts[first : first + _BATCH] for first in range(0, len(texts), _BATCH))
+        return np.concatenate([np.empty((0, self.dimension), dtype=np.float32), *map(self._rows, batches)])
 
     def _rows(self, texts: Sequence[str]) -> Vectors:
         """Embed texts as unit rows. A text that is too long gets the mean of its halves, so that none of

@@ -4,19 +4,18 @@ prompt.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from local_rag.core import process
 from local_rag.core.address import Address, address, down
-from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, mistake_of
-from local_rag.engines.ollama.transport import CONNECT, GuardedServer
+from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown
+from local_rag.engines.ollama.transport import CONNECT, GuardedServer, Refused
 from local_rag.text.display import printable, shorten
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 PATIENCE = 10.0
 """Seconds to wait for an answer about models; it takes milliseconds unless the machine is overloaded."""
 
-LONGEST_MESSAGE, LONGEST_VERSION = 300, 40
-"""The most characters of a server's message, and of its version, that are shown."""
+LONGEST_VERSION = 40
+"""The most characters of a server's version that are shown."""
 
 PULLING = 600.0
 """Seconds without a message that are allowed in a pull; checking the sum of a large file is silent."""
@@ -120,26 +119,21 @@ class OllamaApi(GuardedServer):
     type.
     """
 
+    called, is_not, at_silence = "Ollama", "is not an Ollama server", "ollama ps shows whether it still works"
+
     def __init__(self, host: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         super().__init__(address(host), allowed, patience)
 
+    def down(self) -> ServerDown:
+        return down(self.address)
+
+    def refusal(self, refused: Refused, model: str) -> LocalRagError:
+        return _refused(refused, self.address, model)
+
     def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
-        """Convert an error of a client library to an error of this project, with what to type."""
-        where = self.address
-        if isinstance(error, httpx.HTTPStatusError):
-            return _refused(error.response.status_code, _message(error.response), where, model)
         if isinstance(error, ollama().ResponseError):
-            return _refused(error.status_code, _runner_message(error.error), where, model)
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
-            return down(where)
-        if isinstance(error, httpx.TimeoutException):
-            return EngineError(
-                f"Ollama at {where} did not answer in time ({doing})", hint="ollama ps shows whether it still works"
-            )
-        if isinstance(error, httpx.HTTPError):
-            return EngineError(f"the connection to Ollama at {where} was cut: {error}", hint="ollama serve")
-        why = mistake_of(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
-        return EngineError(f"the program at {where} is not an Ollama server: {why}", hint="local-rag doctor")
+            error = Refused(error.status_code, error.error)
+        return super().error_of(error, model, doing)
 
     def version(self) -> str:
         return shorten(printable(self._asked("GET", "/api/version", _Version).version), LONGEST_VERSION)
@@ -246,7 +240,8 @@ _CAUSES = (
 """Words of an error (read in Ollama's issue tracker and source), its meaning, and what to do."""
 
 
-def _refused(status: int, message: str, where: Address, model: str) -> LocalRagError:
+def _refused(refused: Refused, where: Address, model: str) -> LocalRagError:
+    status, message = refused.status, refused.said
     if status == 404 and model and message.startswith("model "):
         return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
     if status == 403:
@@ -258,24 +253,3 @@ def _refused(status: int, message: str, where: Address, model: str) -> LocalRagE
             return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
     code = f" ({status})" if status > 0 else ""
     return EngineError(f"Ollama at {where} reports an error{code}: {message}", hint="local-rag doctor")
-
-
-def _message(response: httpx.Response) -> str:
-    try:
-        return _runner_message(str(response.json()["error"]))
-    except (ValueError, KeyError, TypeError):
-        return one_line(response.text) or one_line(response.reason_phrase)
-
-
-def _runner_message(message: str) -> str:
-    """Unwrap the runner's own JSON, which new servers put into the string of an error."""
-    try:
-        inner = json.loads(message)["error"]
-        return one_line(str(inner["message"] if isinstance(inner, dict) else inner))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return one_line(message)
-
-
-def one_line(message: str) -> str:
-    """Shorten a server's error message to a part of a line."""
-    return shorten(printable(message), LONGEST_MESSAGE)

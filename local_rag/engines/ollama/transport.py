@@ -15,14 +15,18 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import httpx
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from local_rag.core.address import LOOPBACK, OLLAMA_HOSTS, Address, check_local
 from local_rag.core.cancel import Connection
-from local_rag.core.errors import EngineError, LocalRagError, NotLocal
+from local_rag.core.errors import EngineError, LocalRagError, NotLocal, ServerDown, mistake_of
+from local_rag.text.display import printable, shorten
 
 CONNECT = 3.0
 """Seconds to wait for a connection; a server on this machine takes milliseconds."""
+
+CUT = (httpx.RemoteProtocolError, httpx.ReadError)
+"""The errors of a connection that ends in the middle of a reply."""
 
 UNCUT = {"truncate": False, "shift": False}
 """Fields of every chat: reject a prompt that does not fit, and stop at the end of the window.
@@ -30,6 +34,9 @@ UNCUT = {"truncate": False, "shift": False}
 Neither client library can send them. `shift` must be the same in every call: a changed one loads the model again.
 """
 
+
+LONGEST_MESSAGE = 300
+"""The most characters of a server's message that are shown."""
 
 LONGEST_LINE = 32_000_000
 """The most bytes of a line of a reply, or of a reply without lines; the longest real ones describe a model, in under 2
@@ -117,8 +124,39 @@ class GuardedTransport(httpx.HTTPTransport):
 T = TypeVar("T", bound=BaseModel)
 
 
+class Refused(Exception):
+    """Report a server's error: its `status` and its words."""
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status, self.said = status, _said_in(text) or "without a word"
+        super().__init__(status, self.said)
+
+
+def _said_in(text: str) -> str:
+    """Return the message of a server's error; it stands in JSON, and may be JSON in a text again."""
+    try:
+        known = json.loads(text)
+        error = known.get("error", known)
+        said = error.get("message", error) if isinstance(error, dict) else error
+        return _said_in(said) if isinstance(said, str) else one_line(json.dumps(said))
+    except (ValueError, AttributeError, RecursionError):
+        return one_line(text)
+
+
+def one_line(message: str) -> str:
+    """Shorten a server's error message to a part of a line."""
+    return shorten(printable(message), LONGEST_MESSAGE)
+
+
 class GuardedServer(ABC):
     """Ask one server over the guarded connection; `patience` is in seconds."""
+
+    called: str
+    """What the server is called in messages."""
+    is_not: str
+    """What a program is told to lack that does not answer as this kind of server does."""
+    at_silence: str
+    """The hint for a reply that does not come."""
 
     def __init__(self, where: Address, allowed: Collection[str], patience: float, variable: str = OLLAMA_HOSTS) -> None:
         self.address, self._patience = where, patience
@@ -130,9 +168,33 @@ class GuardedServer(ABC):
     def close(self) -> None:
         self._client.close()
 
+    def __str__(self) -> str:
+        return str(self.address)
+
     @abstractmethod
+    def down(self) -> ServerDown:
+        """Return the error that no server is there, with a hint how to get one."""
+
+    @abstractmethod
+    def refusal(self, refused: Refused, model: str) -> LocalRagError:
+        """Convert the server's own error, with what to type."""
+
     def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
         """Convert an error of the client to an error of this project, with what to type."""
+        if isinstance(error, LocalRagError):
+            return error
+        if isinstance(error, httpx.HTTPStatusError):
+            error = Refused(error.response.status_code, error.response.text or error.response.reason_phrase)
+        if isinstance(error, Refused):
+            return self.refusal(error, model)
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
+            return self.down()
+        if isinstance(error, httpx.TimeoutException):
+            return EngineError(f"{self.called} at {self} did not answer in time ({doing})", hint=self.at_silence)
+        if isinstance(error, httpx.HTTPError):
+            return EngineError(f"the connection to {self.called} at {self} was cut: {error}", hint=self.down().hint)
+        why = mistake_of(error.errors()[0]) if isinstance(error, ValidationError) else str(error)
+        return EngineError(f"the program at {self} {self.is_not}: {why}"[:300], hint="local-rag doctor")
 
     def _asked(
         self, method: str, path: str, kind: type[T], model: str = "", body: Any = None, patience: float | None = None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import httpx
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
@@ -16,7 +15,8 @@ from local_rag.config.values import Ollama
 from local_rag.core.errors import EngineError
 from local_rag.engines.calls import SEED, BrokenOff, ChatRequest, ServerCalls
 from local_rag.engines.language_model.window import PromptTooLong
-from local_rag.engines.openai.server import OpenAIApi, Refused
+from local_rag.engines.ollama.transport import Refused
+from local_rag.engines.openai.server import OpenAIApi
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -80,9 +80,7 @@ class OpenAICalls(ServerCalls):
     def error_of(self, request: ChatRequest, error: Exception) -> Exception:
         if isinstance(error, Refused) and _TOO_LONG.search(error.said):
             return PromptTooLong()
-        if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            return BrokenOff(f"the connection to {self.server} was cut in the middle of a reply")
-        return self.server.error_of(error)
+        return super().error_of(request, error)
 
 
 def _asking(form: str, request: ChatRequest) -> dict[str, Any]:
@@ -131,7 +129,4 @@ class _ServedChat(BaseChatModel):
             counts = (int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0))
             usage = {"input_tokens": counts[0], "output_tokens": counts[1], "total_tokens": sum(counts)}
             message = AIMessageChunk(content=text, response_metadata=about, usage_metadata=usage if used else None)
-            chunk = ChatGenerationChunk(message=message)
-            if run_manager:
-                run_manager.on_llm_new_token(text, chunk=chunk)
-            yield chunk
+            yield ChatGenerationChunk(message=message)

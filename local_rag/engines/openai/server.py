@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import AliasPath, Field
+from pydantic import AliasChoices, AliasPath, Field
 
 from local_rag.core.address import address, listens
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, ServerDown, UsageError
-from local_rag.engines.ollama.server import PATIENCE, Reply, one_line
-from local_rag.engines.ollama.transport import CONNECT, GuardedServer
+from local_rag.engines.ollama.server import PATIENCE, Reply
+from local_rag.engines.ollama.transport import CONNECT, GuardedServer, Refused
 from local_rag.text.display import joined
 
 SETTING = "openai.base_url"
@@ -22,12 +22,14 @@ ALLOW = "LOCAL_RAG_OPENAI_ALLOW_HOSTS"
 
 
 class Served(Reply):
-    """Hold a model of the server. `window` is in tokens if the list tells it (vLLM), `meta` is
-    llama.cpp's extension.
+    """Hold a model of the server. `window` is in tokens if the list tells it (vLLM, LM Studio), `meta` is llama.cpp's
+    extension.
     """
 
     id: str
-    window: int | None = Field(None, validation_alias="max_model_len")
+    window: int | None = Field(
+        None, validation_alias=AliasChoices("max_model_len", "loaded_context_length", "max_context_length")
+    )
     meta: dict[str, Any] | None = None
 
     @property
@@ -47,28 +49,10 @@ class _Props(Reply):
     window: int = Field(validation_alias=AliasPath("default_generation_settings", "n_ctx"))
 
 
-class _Listed(Reply):
-    id: str
-    loaded: int | None = Field(None, validation_alias="loaded_context_length")
-    most: int | None = Field(None, validation_alias="max_context_length")
-
-
-class _ListedModels(Reply):
-    """Read GET /api/v0/models of LM Studio."""
-
-    data: list[_Listed]
-
-
-class Refused(Exception):
-    """Report a server's error: its `status` and its words."""
-
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(status, said)
-        self.status, self.said = status, said
-
-
 class OpenAIApi(GuardedServer):
     """Call the API of one server below `base_url`. Raises ServerDown, ModelMissing, NotLocal, EngineError."""
+
+    called, is_not, at_silence = "the server", "does not speak OpenAI's API", "look whether it still works"
 
     def __init__(self, base_url: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
         """Check the URL. Raises UsageError for an invalid one, NotLocal for another machine that is not allowed by
@@ -92,7 +76,7 @@ class OpenAIApi(GuardedServer):
     def models(self) -> list[Served]:
         """Ask GET /models."""
         if self.address.is_local and not listens(self.address):
-            raise self.error_of(httpx.ConnectError("refused"))
+            raise self.down()
         return self._asked("GET", f"{self._path}/models", _Models).data
 
     def model(self, name: str) -> Served:
@@ -116,10 +100,10 @@ class OpenAIApi(GuardedServer):
         except EngineError:
             pass
         try:
-            listed = self._asked("GET", "/api/v0/models", _ListedModels).data
+            listed = self._asked("GET", "/api/v0/models", _Models).data  # LM Studio
         except EngineError:
             return None
-        return next((each.loaded or each.most for each in listed if each.id == model.id), None)
+        return next((each.window for each in listed if each.id == model.id), None)
 
     def chat(self, body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Yield the events of a reply from POST /chat/completions, as they arrive. Raises Refused."""
@@ -127,7 +111,7 @@ class OpenAIApi(GuardedServer):
         with self._client.stream("POST", path, json=body, timeout=timeout) as response:
             if response.is_error:
                 response.read()
-                raise self._refused(response.status_code, response.text)
+                raise Refused(response.status_code, response.text)
             for line in response.iter_lines():
                 data = line.removeprefix("data:").strip()
                 if not line.startswith(("data:", "error:")) or not data:
@@ -136,32 +120,13 @@ class OpenAIApi(GuardedServer):
                     return
                 event = json.loads(data.removeprefix("error:"))
                 if "error" in event or line.startswith("error:"):
-                    raise self._refused(500, json.dumps(event))
+                    raise Refused(500, json.dumps(event))
                 yield event
 
-    @staticmethod
-    def _refused(status: int, text: str) -> Refused:
-        try:
-            inner = json.loads(text)
-            inner = inner.get("error", inner)
-            said = str(inner.get("message", inner) if isinstance(inner, dict) else inner)
-        except (ValueError, AttributeError):
-            said = text
-        return Refused(status, one_line(said) or "without a word")
+    def down(self) -> ServerDown:
+        hint = "start it, such as llama-server -m MODEL.gguf, or name its address: LOCAL_RAG_OPENAI_BASE_URL"
+        return ServerDown(f"no server answers at {self} ({SETTING})", hint=hint)
 
-    def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
-        if isinstance(error, LocalRagError):
-            return error
-        if isinstance(error, httpx.HTTPStatusError):
-            error = self._refused(error.response.status_code, error.response.text)
-        if isinstance(error, Refused):
-            what = f"the server at {self} reports an error ({error.status}): {error.said}"
-            return EngineError(what, hint="local-rag doctor")
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            hint = "start it, such as llama-server -m MODEL.gguf, or name its address: LOCAL_RAG_OPENAI_BASE_URL"
-            return ServerDown(f"no server answers at {self} ({SETTING})", hint=hint)
-        if isinstance(error, httpx.TimeoutException):
-            return EngineError(f"the server at {self} did not answer in time", hint="look whether it still works")
-        if isinstance(error, httpx.HTTPError):
-            return EngineError(f"the connection to the server at {self} was cut: {error}", hint="ask again")
-        return EngineError(f"the program at {self} does not speak OpenAI's API: {error}"[:300], hint="local-rag doctor")
+    def refusal(self, refused: Refused, model: str) -> LocalRagError:
+        what = f"the server at {self} reports an error ({refused.status}): {refused.said}"
+        return EngineError(what, hint="local-rag doctor")

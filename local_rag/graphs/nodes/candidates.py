@@ -12,7 +12,7 @@ from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_language import is_refusal
 from local_rag.text.metadata import chunk_id
 
 

@@ -25,7 +25,8 @@ from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_o
 from local_rag.graphs.rules import web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
-from local_rag.text.answer_texts import AnswerTexts, ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims
 from local_rag.text.metadata import chunk_id
@@ -109,7 +110,7 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     order = citations.order(written)
     others = [document for number, document in enumerate(documents, start=1) if number not in order]
     documents = [*(documents[number - 1] for number in order), *others]
-    conflicts, verdicts = conflicts_of(sides, documents)
+    conflicts, verdicts = conflicts_of(sides, documents, deps)
     numbered = citations.renumbered(written)
     return _Checked(numbered, documents, status, reason, grade, conflicts, verdicts, notes)
 
@@ -160,14 +161,16 @@ def _against_the_files(answer: Answer, checked: _Checked, deps: Deps, texts: Ans
     """Lower the certainty of an answer if OCR was not sure of a cited line, if rows of a table are doubtful, or if
     cited files have changed since they were indexed.
     """
-    doubts = dict[str, None]()
+    doubts, unread = dict[str, None](), False
     for citation in answer.citations:
         of = checked.documents[citation.number - 1].metadata
         first, last = of.get("table", (citation.start, citation.end))
         if of.get("doubt") and citation.start < last and citation.end > first:
             doubts[str(of["doubt"])] = None
+            unread = unread or bool(of.get("unread"))
     if answer.certainty and doubts:
         answer = _less_sure(answer, "; ".join(doubts))
+        answer = replace(answer, certainty="in doubt") if unread else answer
     if answer.certainty and any(cited.ocr is not None and cited.ocr < SURE_OCR for cited in answer.citations):
         answer = _less_sure(answer, texts.unsure_ocr)
     changed = deps.index.changed({cited.source for cited in answer.cited})

@@ -25,7 +25,7 @@ from local_rag.graphs.drafts import without_unsupported
 from local_rag.graphs.nodes.generation import write
 from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.state import State, standalone_of
-from local_rag.graphs.whole import FILES, files_said, outline_said
+from local_rag.graphs.whole import FILES, files_made, files_said, outline_said
 from local_rag.text import citations
 from local_rag.text.display import joined
 from local_rag.text.document_questions import whole_document
@@ -48,7 +48,8 @@ def overview(state: State, deps: Deps, emit: Emit) -> State:
     """Answer what a whole document says, or which files hold something."""
     question, texts, source = standalone_of(state), texts_of(state, deps), state["whole"]
     if source == FILES and (asked := file_question(question)):
-        if hits := deps.index.files_with(asked.wanted, deps.within, asked.kind):
+        made = files_made(asked.wanted, deps) if asked.made else []
+        if hits := made or deps.index.files_with(asked.wanted, deps.within, asked.kind):
             return _accepted(*files_said(asked.wanted, hits, deps, texts))
         nearest = deps.index.search(question, deps.k, within=deps.within)
         return {"generation": texts.refusal, "documents": [], "nearest": nearest}

@@ -23,7 +23,7 @@ from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
-from local_rag.text.answer_texts import is_refusal
+from local_rag.text.answer_language import is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, gap, with_part, without_marks
 from local_rag.text.metadata import chunk_id

@@ -26,11 +26,11 @@ _OF_DATES |= {"at most": "is not after", "is not": "is not in"}
 _OF_DATES |= {"min": "the earliest", "max": "the latest"}
 _SUMS = {"sum": "sum", "mean": "avg"}
 _FIGURES = {"sum": "the sum of", "mean": "the mean of", "min": "the lowest", "max": "the highest"}
-_MONTH = re.compile(r"-\d\d")
+_OF_ANY_YEAR = re.compile(r"-\d\d(?:-\d\d)?")
 
 
 class Condition(NamedTuple):
-    """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 for March of any year."""
+    """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 and -03-08 of any year."""
 
     column: int
     comparison: Comparison
@@ -242,8 +242,8 @@ def _said(table: Table, condition: Condition) -> str:
     """Return a condition in words."""
     column, comparison, value = table.columns[condition.column], condition.comparison, condition.value
     if column.kind == "date":
-        month = value.replace("-", "month ", value.startswith("-"))
-        return f"{column.name} {_OF_DATES.get(comparison, comparison)} {month}"
+        part = value.replace("-", "day " if value[3:] else "month ", value.startswith("-"))
+        return f"{column.name} {_OF_DATES.get(comparison, comparison)} {part}"
     return f"{column.name} {'' if comparison in ('is', 'is not', 'holds') else 'is '}{comparison} {value}"
 
 
@@ -258,10 +258,10 @@ def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     if column.kind == "text" or comparison not in _SIGNS:
         raise ValueError(f"{column.name} holds {column.kind}s, which are not compared by {comparison!r} with {value!r}")
     if column.kind == "date":
-        is_month = _MONTH.fullmatch(value)
-        if not (date := value if is_month else date_of(value)):
+        of_any_year = _OF_ANY_YEAR.fullmatch(value)
+        if not (date := value if of_any_year else date_of(value)):
             raise ValueError(f"{value!r} is no date for {column.name}: write 2024, 2024-03 or 2024-03-05")
-        start = 5 if is_month else 1
+        start = 5 if of_any_year else 1
         ((least,),) = table.execute(f"SELECT min(length(v{place})) FROM t{table.number}")
         if least is not None and least < start + len(date) - 1:
             raise ValueError(f"{column.name} holds dates that are less precise than {date}")

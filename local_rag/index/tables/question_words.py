@@ -17,11 +17,23 @@ WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
 _IRREGULAR = {
     form: verb
     for line in """win won|lose lost|draw drawn|send sent|pay paid|buy bought|sell sold|spend spent|take took taken
-give gave given|write wrote written|get got|hold held|drive drove driven|teach taught|grow grew grown""".split("|")
+give gave given|write wrote written|get got|hold held|drive drove driven|teach taught|grow grew grown|break broke broken
+keep kept|lend lent|begin began begun|leave left|owe owed|stop stopped""".split("|")
     for verb, *forms in [line.split()]
     for form in forms
 }
 """Forms of verbs that no stemmer knows."""
+
+
+ABBREVIATIONS = {
+    short: full
+    for line in """qty quantity|tel telephone phone|mob mobile|hrs hours|pts points|amt amount
+loc location|cond condition|temp temperature|hum humidity|rh humidity|batt battery|dept department|addr address
+yr year|avg average|desc description|cat category|inv invoice|cust customer|emp employee|dob birth|pct percent
+rtg rating|sess sessions|ts time|rec received|vol volume|wt weight|len length|ht height|bal balance""".splitlines()
+    for short, _, full in [pair.partition(" ") for pair in line.split("|")]
+}
+"""Words of headers that are written short."""
 
 
 def stems(text: str) -> set[str]:
@@ -37,7 +49,14 @@ amount amounts sum cost price debit expense expenses money invoiced donate donat
 salary salaries wage wages pay pays paid earn earns earned earning earnings income
 rent pay paid pays
 name names person people member members employee employees staff
-phone phones telephone mobile cell
+phone phones telephone mobile cell call
+temperature warm hot cold warmest hottest coldest
+location keep kept store stored stand stands lie where find place
+start begin begins began start starts started open opens
+end stop stops stopped end ends ended finish finishes finished until close closes
+lent borrow borrowed borrows lend lends lender borrower
+invoice bill bills billed
+value values worth
 city cities town towns place places location where
 office offices place places location where based
 ground venue room site store location where
@@ -50,14 +69,14 @@ mileage km kilometres driven
 address street
 state status
 client clients customer customers buyer
-trainer trainers teacher teachers teaches teach taught instructor coach
+trainer trainers tutor tutors teacher teachers teaches teach taught instructor coach
 vehicle vehicles car cars
 time times duration took take
 score scores result results mark marks grade grades got
 country countries nation from
 hour hours long
 length long
-weight weigh weighs heavy
+weight weigh weighs heavy kilo kilos kg
 height tall high
 depth deep
 width wide
@@ -74,7 +93,7 @@ def synonyms(text: str) -> set[str]:
 
 PERSON = stems(
     "name person member employee runner student author tenant donor trainer customer client player staff teacher"
-    " contact owner patient winner candidate user guest driver participant"
+    " contact owner patient winner candidate user guest driver participant tutor"
 )
 COUNTS = stems("quantity count number")
 FLUFF = stems(
@@ -83,7 +102,8 @@ FLUFF = stems(
     come cost costs pay pays paid spend spent take takes took score scored scores write wrote number exist
     altogether together whole many much long often teach teaches attend teams see know called use used receive
     received contain contains hold holds item items put need needs bring brought was been still ever listed
-    everyone everybody people player players leave leaves"""
+    everyone everybody people player players leave leaves everything piece pieces thing things kind kinds sort sorts
+    type types job jobs already currently pick picked"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
@@ -154,6 +174,8 @@ _SIGNS: dict[Comparison, str] = {
 }
 COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in phrases.split("|")}
 
+LEAP = "2000"
+"""A year that has every day."""
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
 _UNITS = "|".join(sorted(filter(str.isalpha, UNITS), key=len, reverse=True))
 _AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:(?:{_UNITS})(?:[²³]|\b)|[€$£¥%]|°c?))?"
@@ -163,7 +185,11 @@ _DATE = (
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
-BETWEEN = re.compile(rf"\bbetween ({_VALUE}) and ({_VALUE})", re.IGNORECASE)
+BETWEEN = re.compile(
+    rf"\bbetween (?P<a>{_VALUE}) and (?P<b>{_VALUE})|\bfrom (?P<c>{_DATE}) (?:to|until|till|through) (?P<d>{_DATE})"
+    rf"|\b(?P<e>{MONTH}) ?[-–] ?(?P<f>(?:{MONTH})\b(?: \d{{4}})?)",
+    re.IGNORECASE,
+)
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))
 COMPARED_VALUE = re.compile(
     rf"(?:\b(?P<sign>{_PHRASES}) (?:the |an? )?(?:(?:year|month) (?:of )?)?)?(?P<value>{_VALUE})",
@@ -172,7 +198,20 @@ COMPARED_VALUE = re.compile(
 """A number or a date with what it is compared by."""
 
 
+def ranges(question: str) -> str:
+    """Return a question with its ranges in words of comparison; the year of a range of months is that of its end."""
+
+    def compared(match: re.Match[str]) -> str:
+        first, last = filter(None, match.groups())
+        year = re.search(r" (?:19|20)\d\d$", last)
+        return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
+
+    return BETWEEN.sub(compared, re.sub(r"\bover the (?=whole\b|entire\b)", "in the ", question))
+
+
 def date_in(text: str) -> str | None:
-    """Return a date as a person types it, a part of one, too: 2024, 2024-03; "-03" for March of any year."""
+    """Return a date as a person types it, a part of one, too: 2024, 2024-03; "-03" and "-03-08" of any year."""
     month = MONTH_NUMBERS.get(text.casefold().rstrip("."))
-    return f"-{month:02}" if month else date_of(text)
+    if month:
+        return f"-{month:02}"
+    return date_of(text) or (date_of(f"{text} {LEAP}") or "").removeprefix(LEAP) or None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from local_rag.index.tables.query import Aggregate, Condition, TableQuery
 from local_rag.index.tables.question_words import (
+    ABBREVIATIONS,
     AFTER_WHO,
     ASKS_LIST,
     ASKS_WHEN,
@@ -18,7 +19,6 @@ from local_rag.index.tables.question_words import (
     ASKS_WHICH,
     ASKS_WHO,
     ASKS_YES,
-    BETWEEN,
     COMPARED_VALUE,
     COMPARISONS,
     COUNTS,
@@ -40,17 +40,22 @@ from local_rag.index.tables.question_words import (
     WORD,
     YES,
     date_in,
+    ranges,
     stems,
     synonyms,
 )
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import number_of, without_unit
-from local_rag.text.lexicon import STOP_WORDS
+from local_rag.index.tables.values import TIME, number_of, without_unit
+from local_rag.text.lexicon import NUMBER_WORDS, STOP_WORDS
 from local_rag.text.spelling import edits_of, nearest
 from local_rag.text.words import fold, words
 
 LONGEST_VALUE = 6
 """Words of a value that is looked for in a question."""
+BEGUN_ALIKE = 0.6
+"""The least share of letters at their beginning that two words for one thing have in common."""
+MOST_UNREAD = 2
+"""The most words that may stay unread in a question that has a cell of the table."""
 LIKE_LETTERS, LIKE_AMONG = 5, 2_000
 """The least number of letters of a word for which one that is written nearly so is looked for, and the number of values
 of a column up to which it is.
@@ -58,12 +63,16 @@ of a column up to which it is.
 
 
 class Reading(NamedTuple):
-    """A query of a table, how much of the question it `read`, and the reason why it is not certain; "" where it is."""
+    """A query of a table, how much of the question it `read`, and the reason why it is not certain; "" where it is.
+
+    `unread` says that a word of the question was not read, so that something else than this table may be meant.
+    """
 
     table: Table
     query: TableQuery
     read: int
     doubt: str = ""
+    unread: bool = False
 
 
 @dataclass
@@ -94,13 +103,13 @@ class Reader:
     """
 
     def __init__(self, question: str, table: Table, about: str) -> None:
-        self.question = BETWEEN.sub(r"at least \1 and at most \2", question)
+        self.question = ranges(question)
         self.plain, self.table = self.question.lower(), table
         self.dates, self.numbers = table.places("date"), table.places("number")
         self.where, self.doubts = list[list[Condition]](), list[str]()
         counted = re.search(r"(?:how many|(?:^|the |what )number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""
-        self.names = [stems(without_unit(column.name).replace(".", " ")) for column in table.columns]
+        self.names = [_name(column.name) for column in table.columns]
         self.words = [self._word(match, stems(about)) for match in WORD.finditer(self.question)]
 
     def _word(self, match: re.Match[str], titles: set[str]) -> _Word:
@@ -128,19 +137,27 @@ class Reader:
         asked = self._asked(figure, hint)
         unread = [word for word in self.words if not (word.used or word.names or word.is_known)]
         named = len(asked) == 1 and any(asked[0] in word.names for word in self.words)
-        for word in unread[:1]:
-            is_verb = word is self.words[-1] and DOES.search(self.plain)
-            if is_verb or (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start):
-                self.doubts.append(f"{word.text!r} stands in no row and no header")
-                unread.remove(word)
-        if unread or any(DENIES.search(word.plain) for word in self.words if not word.used):
+        if any(DENIES.search(word.plain) for word in self.words if not word.used):
             return
+        has_cell = any(word.used > 1 for word in self.words) and not any(word.plain in RELATIONS for word in unread)
+        if len(unread) > (MOST_UNREAD if has_cell else 1):
+            return
+        is_guessed = False
+        for word in unread:
+            is_verb = word is self.words[-1] and DOES.search(self.plain)
+            names_rows = (NAMES_MEASURED if named else NAMES_ROWS).search(self.plain, 0, word.start)
+            if not (is_verb or names_rows):
+                is_guessed = True
+                if not has_cell and figure not in ("min", "max"):
+                    return
+            self.doubts.append(f"{word.text!r} stands in no row and no header")
         read = [
             2 * word.used + 2 * bool(word.names) + (word.is_title and not word.text.isdigit()) for word in self.words
         ]
         for where in product(*self.where):
             if query := self._query(tuple(dict.fromkeys(where)), figure, asked):
-                yield Reading(self.table, query, sum(read), "; ".join(dict.fromkeys(self.doubts)))
+                doubt = "; ".join(dict.fromkeys(self.doubts))
+                yield Reading(self.table, query, sum(read) - 2 * len(unread), doubt, is_guessed)
 
     def _between(self, start: int, end: int) -> list[_Word]:
         return [word for word in self.words if word.start < end and word.end > start]
@@ -149,7 +166,7 @@ class Reader:
 
     def _values(self, find: Callable[[Sequence[_Word]], list[Condition]], sizes: Iterable[int]) -> None:
         """Add the conditions that words set which stand together: of each one for every column that they may be
-        about.
+        about. Further words of a text that is meant are read with them.
         """
         for size in sizes:
             for at in range(len(self.words) - size + 1):
@@ -158,7 +175,10 @@ class Reader:
                     denied = at and self.words[at - 1].plain in NOT and all(each.comparison == "is" for each in found)
                     self.where.append([each._replace(comparison="is not") for each in found] if denied else found)
                     for word in [*span, *self.words[at - 1 : at if denied else at - 1]]:
-                        word.used = 2 if find == self._exact else 1
+                        word.used = 1 if find == self._partly else 2
+                    held = stems(" ".join(each.value for each in found if each.comparison == "is"))
+                    for word in self.words:
+                        word.used = word.used or int(not word.is_function and stems(word.text) <= held)
 
     def _exact(self, span: Sequence[_Word]) -> list[Condition]:
         """Return the conditions of a cell with this text; a number, and a word with a function, count only beside the
@@ -167,8 +187,11 @@ class Reader:
         first, is_one = span[0], len(span) == 1
         at = self.words.index(first)
         beside = self.words[at - 1].names if at else set[int]()
-        if is_one and NUMBER.fullmatch(first.text):
-            return [Condition(place, "is", first.text) for place in beside.intersection(self.numbers)][:1]
+        number = NUMBER_WORDS.get(first.plain, first.text)
+        if is_one and NUMBER.fullmatch(number):
+            behind = self.words[at + 1].names if self.words[at + 1 :] else set[int]()
+            places = sorted((beside or behind).intersection(self.numbers))
+            return [Condition(place, "is", number) for place in places][:1]
         if is_one and first.names:
             return []
         found = dict(self.table.named(_keys(span)))
@@ -181,15 +204,22 @@ class Reader:
         """Return the conditions of texts that have this word, as a person by one name, or one written nearly so; that
         is a doubt. What people ask with or count is no word of a text.
         """
-        word = span[0]
-        if word.names or word.also or word.is_fluff or stems(word.text) == stems(self.counted):
+        word, at = span[0], self.words.index(span[0])
+        of_title = word.is_title and any(
+            each.is_title for each in self.words[max(0, at - 1) : at + 2] if each is not word
+        )
+        if word.names or word.also or word.is_fluff or of_title or stems(word.text) == stems(self.counted):
             return []
         if not (found := self._holding(word.plain)) and len(word.plain) >= LIKE_LETTERS and word.text.isalpha():
             places = self.table.places("text", most=LIKE_AMONG)
             parts = {part for place in places for text in self.table.texts(place, LIKE_AMONG) for part in words(text)}
-            for near in nearest(word.plain, sorted(parts), edits_of(word.plain))[:1]:
+            alike = nearest(word.plain, sorted(parts), edits_of(word.plain)) or _begun_alike(word.plain, parts)
+            for near in alike[:1]:
                 self.doubts.append(f"{word.text!r} was read as {near!r}")
                 found = self._holding(near)
+        for each in found:
+            if not word.text[0].isupper() and sum(part[0].isupper() for part in each.value.split()) > 1:
+                self.doubts.append(f"{word.text!r} was read as {each.value!r}")
         return found
 
     def _holding(self, word: str) -> list[Condition]:
@@ -204,11 +234,20 @@ class Reader:
         ]
 
     def _flag(self, span: Sequence[_Word]) -> list[Condition]:
-        """Return the condition of a column of yes and no in a question for a list: rooms with a projector."""
-        for place in span[0].names if ASKS_LIST.match(self.plain) else ():
+        """Return the condition of a column of yes and no in a question for a list: rooms with a projector, members who
+        have not paid.
+        """
+        at = self.words.index(span[0])
+        denied = [
+            word for word in self.words[max(0, at - 2) : at] if DENIES.search(word.plain) and word.plain not in NOT
+        ]
+        fixed = {either[0].column for either in self.where}
+        for place in span[0].names - fixed if ASKS_LIST.match(self.plain) else ():
             texts = {fold(text): text for text in self.table.texts(place, 5)}
-            for yes in texts.keys() & YES if texts.keys() <= YES | NO else ():
-                return [Condition(place, "is", texts[yes])]
+            for said in texts.keys() & (NO if denied else YES) if texts.keys() <= YES | NO else ():
+                for word in denied:
+                    word.used = 1
+                return [Condition(place, "is", texts[said])]
         return []
 
     def _compared(self) -> None:
@@ -216,7 +255,11 @@ class Reader:
         for match in COMPARED_VALUE.finditer(self.question):
             said, value = fold(match["sign"] or ""), match["value"]
             sign, date, number = COMPARISONS.get(said, "is"), date_in(value), NUMBER.match(value)
-            if self.dates and date and (said or number) and (sign == "is" or date[0] != "-"):
+            of_any_year = bool(date) and str(date).startswith("-")
+            if of_any_year and said == "from":
+                sign = "is"
+            is_told = said or number or (of_any_year and value[3:] and value.lower() != "march")
+            if self.dates and date and is_told and (sign == "is" or not of_any_year):
                 place = self._measured(date, self.dates)
                 value = date
             elif number and TAKES_NUMBER.match(said):
@@ -224,7 +267,8 @@ class Reader:
             else:
                 continue
             own = self._between(*match.span())
-            if place is not None and not any(word.used for word in own):
+            of_name = any(word.names for word in self._between(*match.span("value")))
+            if place is not None and not of_name and not any(word.used for word in own):
                 self.where.append([Condition(place, sign, value)])
                 for word in self.words:
                     word.used = word.used or int(word in own or place in word.names)
@@ -258,7 +302,7 @@ class Reader:
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
         """Return the columns that are asked for, and keep the one for each of whose values it is asked."""
-        fixed = {either[0].column for either in self.where}
+        fixed = {either[0].column for either in self.where if not _is_partial(either[0])}
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
         asks_where = not figure and ASKS_WHERE.match(self.plain)
         left = [word for word in self.words if not word.used]
@@ -280,15 +324,26 @@ class Reader:
             return measured and measured + of
         if figure == "count":
             quantities = self._like("copies") if self.table.key in fixed and not measures else []
-            return measures if measures and named else quantities
+            counted, also = stems(self.counted), synonyms(self.counted)
+            if any(self.names[place] & counted for place in self.table.places("text")):
+                return quantities
+            of_counted = [
+                place for place in self.numbers if place not in fixed and self.names[place] & (counted | also)
+            ]
+            return (measures if measures and named else of_counted[:1]) or quantities
         if figure:
             numbers = [place for place in self.numbers if place not in fixed]
             return measures or (numbers if len(numbers) == 1 else self._like("amount"))
         persons = [*(place for place, name in enumerate(self.names) if name & PERSON), self.table.key]
         for asks, fitting in ((ASKS_WHO, persons), (ASKS_WHEN, self.dates)):
-            if not named and asks.search(self.plain):
+            told = self.table.places("text") if asks is ASKS_WHO else self._times()
+            is_told = not set(told).isdisjoint(asked)
+            if not named and not is_told and asks.search(self.plain):
                 asked = [place for place in fitting if place not in fixed][:1] or asked
         return asked
+
+    def _times(self) -> list[int]:
+        return [place for place in self.numbers if self.table.columns[place].unit == TIME]
 
     def _mentioned(self, held: Sequence[set[int]]) -> list[int]:
         """Return the columns that words are about: of those of a word the ones that most words are about."""
@@ -343,6 +398,26 @@ class Reader:
             if name & COUNTS:
                 self.doubts.append(f"rows are counted, and not {column.name}")
         return TableQuery(where, tuple(place for place in named if place != self.table.key)[:1], "count")
+
+
+def _is_partial(condition: Condition) -> bool:
+    """Return whether a condition is on a month, or on a day of any year: the dates of these rows may be asked for."""
+    return bool(re.fullmatch(r"\d{4}-\d\d|-\d\d(?:-\d\d)?", condition.value))
+
+
+def _begun_alike(word: str, parts: Iterable[str]) -> list[str]:
+    """Return the words that begin as another one does, by most of their letters: plumbing for plumber."""
+    from rapidfuzz.distance import Prefix
+
+    shared = {part: Prefix.similarity(word, part) for part in parts}
+    alike = [part for part in parts if shared[part] >= max(LIKE_LETTERS, BEGUN_ALIKE * max(len(word), len(part)))]
+    return sorted(alike, key=shared.__getitem__, reverse=True)
+
+
+def _name(header: str) -> set[str]:
+    """Return the stems of a header's words, and of those that it writes short."""
+    name = without_unit(header).replace(".", " ")
+    return stems(name) | stems(" ".join(ABBREVIATIONS.get(word, "") for word in words(name)))
 
 
 _ENDINGS = (("$", ""), (r"['’]s$", ""), (r"(?<=..)s$", ""), (r"(?<=..)es$", ""), ("ies$", "y"))

@@ -33,6 +33,8 @@ _UNIT_OF_NAME = re.compile(rf"\s*[\[(]\s*({_UNIT})\s*[\])]$|\s+in ({_UNIT})$|\s+
 _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+MONTHS = 12
 _NUMBERS = r"[\d\s./:,-]*(?:st|nd|rd|th)?[\s,]*"
 _DATE = re.compile(rf"(?=.*(?:1[89]|2[01])\d\d){_NUMBERS}(?:of )?(?:[^\W\d_]{{1,9}}\.?)?{_NUMBERS}[\d\s:,]*Z?")
 
@@ -53,6 +55,7 @@ class Column(NamedTuple):
 
 def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]]:
     """Return a column with the value of each of its cells, None for a text; and the units, where there are several."""
+    cells = _by_day(cells)
     filled = [cell for cell in cells if cell]
     sample, different = filled[:: len(filled) // LOOKED_AT + 1], len({*filled})
 
@@ -72,6 +75,16 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     if len(known) > 1:
         return Column(name, "number", "", known, decimals, different), values, units
     return Column(name, "number", next(iter(known), ""), (), decimals, different), values, []
+
+
+def _by_day(cells: Sequence[str]) -> Sequence[str]:
+    """Return cells whose dates with slashes have dots if the first number of one is no month: 08/07/2023 beside
+    18/06/2023.
+    """
+    slashed = [*filter(None, map(_SLASHED.fullmatch, cells))]
+    if any(int(match[1]) > MONTHS for match in slashed) and all(int(match[2]) <= MONTHS for match in slashed):
+        return [_SLASHED.sub(r"\1.\2.\3", cell) for cell in cells]
+    return cells
 
 
 def date_of(text: str) -> str | None:

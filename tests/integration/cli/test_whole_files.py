@@ -7,8 +7,9 @@ from support.garden import enter
 
 pytestmark = pytest.mark.usefixtures("converted")
 
+HEAD = "---\nauthor: Ada Quill\ndate: 2024-05-03\n---\n\n"
 LEASES = {
-    "a.md": "# Lease of a flat\n\nThe lease ends on 31 May 2027.\n\nThe notice period is three months.\n",
+    "a.md": HEAD + "# Lease of a flat\n\nThe lease ends on 31 May 2027.\n\nThe notice period is three months.\n",
     "b.md": "# Lease of a boat\n\nThe boat is painted blue every spring.\n",
 }
 QUESTION = "When does it end?"
@@ -38,6 +39,9 @@ def test_whole_files_in_a_terminal(tmp_path, monkeypatch, said):
     assert hit["quote"].startswith("The notice period") and hit["source"].endswith("a.md")
     assert said("search --files 'notice period' --index leases").startswith('leases/a.md: "The notice period is')
     assert said("search --files 'Zanzibar' --index leases") == "nothing found\n"
+    assert "- leases/a.md" in said("ask 'Which leases were written by Ada Quill?' --index leases")
+    assert "- leases/a.md" in said("ask 'Which leases are from May 2024?' --index leases")
+    assert "could not tell" in said("ask 'Which leases were written in 1987?' --index leases", code=3)
     kept = said("kept --index leases")
     assert "file answer" in kept
     said("kept --index leases --delete")

@@ -66,6 +66,10 @@ def test_the_named_document_comes_first_in_every_mode(index, question, name, nam
     assert [first(index, question, mode=mode) for mode in ("hybrid", "dense", "words")] == [(name, named)] * 3
 
 
+def test_a_name_with_a_number_that_no_document_has_names_none(index):
+    assert first(index, "Who is the author of Northpier 1987?")[1] == ""
+
+
 def test_two_documents_are_named(index):
     passages = [passage.metadata for passage in index.search("Who wrote rule 7 and rule 17?", 2)]
     assert {(about["source"], about["named"]) for about in passages} == {

@@ -19,8 +19,8 @@ from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.export import chat_markdown
 from local_rag.terminal.answers import answer_parts
-from local_rag.text.answer_texts import GERMAN
 from local_rag.text.marks import claims
+from local_rag.text.translations import German
 
 DE = "Was kostet der Plan?"
 TABLE = "| item | price |\n|---|---|\n| Plan A | 100 euros [1] |\n| Plan B | 900 euros [2] |"
@@ -54,7 +54,7 @@ def test_the_shape_is_asked_of_the_model(ollama, question, settings, wish):
     assert task.endswith("from the passages and close to their words."), "no refusal and no marks are asked for"
 
 
-@pytest.mark.parametrize(("reply", "status"), [(TABLE, "partial"), (GERMAN.refusal, "abstained"), (
+@pytest.mark.parametrize(("reply", "status"), [(TABLE, "partial"), (German.refusal, "abstained"), (
     "- Passage 1 says that the plan costs 100 euros. [1]\n- The plan costs 200 euros [2].", "grounded"
 )])  # fmt: skip
 def test_what_a_model_writes_in_a_shape_is_read(ollama, reply, status):
@@ -122,7 +122,7 @@ def test_quotes_keep_to_the_shape_as_far_as_they_can(quotes):
     assert german.text == short.text
     assert notes == ["the extractive engine quotes: its answer keeps the language of the files and is not in German"]
     refused, _ = quotes("Wer hat das Pokalfinale gewonnen?")
-    assert (refused.text, refused.language) == (GERMAN.refusal, "de")
+    assert (refused.text, refused.language) == (German.refusal, "de")
 
 
 @pytest.mark.usefixtures("converted")
@@ -140,7 +140,7 @@ def test_quotes_are_grounded_in_every_shape(quotes, style, retrieve):
 
 def test_an_answer_in_german_is_german_all_through():
     about = {"path": ("retrieve",), "about": ("Plan",), "asked": "Was kostet er?", "language": "de"}
-    answer = Answer(DE, GERMAN.refusal, "abstained", GERMAN.nothing_found, **about)
+    answer = Answer(DE, German.refusal, "abstained", German.nothing_found, **about)
     assert shown(*answer_parts(answer)) == [
         "verstanden als: Was kostet er?",
         "Dazu steht nichts in den Dateien: nichts gefunden.",

@@ -24,7 +24,7 @@ from local_rag.core.verdicts import Call, Usage
 from local_rag.diagnostics import kept
 from local_rag.runtime.history import LETTERS, LONGEST_NOTE
 from local_rag.runtime.history_file import EARLIER, FILE
-from local_rag.text.answer_texts import ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
 
 QUESTION = "What does the plan cost?"
 

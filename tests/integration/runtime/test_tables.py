@@ -76,6 +76,31 @@ def letter(path):
     make_zip(path, docx_members(f"{docx_paragraph('The buoys.')}<w:tbl>{table}</w:tbl>"))
 
 
+STORE = """item,qty,loc.,cond.,bought,lent to,kg,paid
+Fog machine,2,Cabinet 2,broken,08/07/2023,,4.5,no
+Brass lamp,3,Barn,good,18/06/2023,Kranich Stage Club,2,yes
+Follow spot,1,Barn,good,01/02/2024,,9,no
+"""
+
+
+@pytest.mark.parametrize(("question", "text", "certainty"), [
+    ("Where do we keep the fog machine?", "loc. is Cabinet 2", "sure"),  # a header that is written short
+    ("Who borrowed the brass lamps?", "lent to is Kranich Stage Club", "sure"),
+    ("Which items did we buy from June to July 2023?", "(all 2): [1]\n- Fog machine", "sure"),  # days before months
+    ("Which item was bought on 8 July?", "item is Fog machine", "sure"),
+    ("How many kilos does the follow spot weigh?", "kg is 9", "sure"),
+    ("Which items haven't been paid?", "- Fog machine [1]\n- Follow spot", "sure"),
+    ("What does the club have?", "Kranich Stage Club", "probably"),  # a common word for a name
+    ("Where is the lantern of the fog machine?", "'lantern' stands in no row", "in doubt"),
+])  # fmt: skip
+def test_a_question_in_other_words_than_the_table(tmp_path, converted, question, text, certainty):
+    (tmp_path / "store.csv").write_text(STORE)
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
+        made.sync([tmp_path])
+        answer = ask(made, question)
+    assert text in answer.text and answer.certainty == certainty, answer.text
+
+
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory, converted):
     """Return the index of a folder with tables of seven kinds of files."""

@@ -42,6 +42,17 @@ def test_what_lacks_a_name_or_a_number_of_the_question_is_less_probable(question
     assert f"does not mention {absent}" in lacking.why
 
 
+def test_a_line_of_another_month_or_label_gives_no_sure_answer():
+    minutes = passage(1, "In November the roof leaked. The trustees meeting of the mill is on 18 February.")
+    pair = minutes, found(minutes, "18 February")
+    asked = "when is the trustees meeting of the mill in {}"
+    november, february = (
+        assessed(asked.format(month), "The trustees meeting of the mill is on 18 February.", pair)
+        for month in ("november", "february")
+    )
+    assert february.probability > 0.5 > november.probability and "'november'" in november.why
+
+
 def test_of_a_table_only_the_row_and_its_header_count():
     table = passage(1, "name | paid\nAda | paid: 1,295\nBen | paid: 57")
     pair = table, found(table, "57")

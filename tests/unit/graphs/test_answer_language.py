@@ -15,7 +15,8 @@ from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.text.answer_texts import GERMAN, ran_out_of_time
+from local_rag.text.answer_language import ran_out_of_time
+from local_rag.text.translations import French, German
 
 DE, EN = "Was kostet der Plan?", "What does the plan cost?"
 
@@ -26,15 +27,15 @@ def ended(name, question, engine, *, language="question", **deps):
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("draft", [NOT_IN_PASSAGES, GERMAN.refusal, "Die Passagen enthalten die Antwort nicht. [1]"])
+@pytest.mark.parametrize("draft", [NOT_IN_PASSAGES, German.refusal, "Die Passagen enthalten die Antwort nicht. [1]"])
 @pytest.mark.parametrize(("question", "language", "refusal"), [
-    (DE, "question", GERMAN.refusal), (EN, "question", NOT_IN_PASSAGES), (EN, "de", GERMAN.refusal),
-    (DE, "English", NOT_IN_PASSAGES), (DE, "French", NOT_IN_PASSAGES),
+    (DE, "question", German.refusal), (EN, "question", NOT_IN_PASSAGES), (EN, "de", German.refusal),
+    (DE, "English", NOT_IN_PASSAGES), (DE, "French", French.refusal), (DE, "Italian", NOT_IN_PASSAGES),
 ])  # fmt: skip
 def test_a_refusal_in_any_language_abstains_in_the_one_of_the_answer(graph, draft, question, language, refusal):
     state = ended(graph, question, ScriptedEngine(drafts=[draft]), language=language, limits=Limits(rewrites=0))
     assert (state["answer"].status, state["generation"]) == ("abstained", refusal)
-    assert ("gefundenen" in state["answer"].reason) is (refusal == GERMAN.refusal)
+    assert ("gefundenen" in state["answer"].reason) is (refusal == German.refusal)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_the_next_attempt_is_told_in_english_what_was_wrong():
     ended("self-rag", DE, engine)
     attempts = [asked[2] for asked in engine.asked if asked[0] == "answer"]
     assert [why for _, why in attempts[-1].failed] == ["not supported by the passages"]
-    assert (attempts[0].shape.language, attempts[0].shape.refusal) == ("German", GERMAN.refusal)
+    assert (attempts[0].shape.language, attempts[0].shape.refusal) == ("German", German.refusal)
 
 
 def test_a_clock_that_ran_out_is_known_in_german():
@@ -72,13 +73,13 @@ def events(question, **settings):
 
 def test_an_answer_says_which_language_its_own_words_are_in():
     answer = events(DE)[-1].answer
-    assert (answer.language, answer.text, answer.nearest[0].why) == ("de", GERMAN.refusal, "Ähnlichkeit 0.50")
+    assert (answer.language, answer.text, answer.nearest[0].why) == ("de", German.refusal, "Ähnlichkeit 0.50")
     assert events(EN)[-1].answer.language == "en"
 
 
 def test_a_language_without_texts_is_said_once():
-    kept = events(DE, answer__language="French")
+    kept = events(DE, answer__language="Italian")
     assert [event.text for event in kept if isinstance(event, Note)] == [
-        "what local-rag itself says in an answer is in English: it has English and German, not French"
+        "what local-rag itself says in an answer is in English: it has English, German, French and Spanish, not Italian"
     ]
     assert isinstance(kept[-1], Done) and kept[-1].answer.language == "en"

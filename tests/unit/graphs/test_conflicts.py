@@ -56,6 +56,20 @@ def test_every_graph_shows_what_each_file_says_the_newest_first(graph):
         assert document.page_content[citation.start : citation.end] == citation.quote
 
 
+@pytest.mark.parametrize(("first", "second", "standing"), [
+    ({"title": "Lease, draft"}, {}, ("", "draft")),
+    ({"title": "Lease"}, {"title": "Lease, signed"}, ("signed", "")),
+    ({"source": "/notes/lease v10.md"}, {"source": "/notes/lease v9.md"}, ("", "")),
+])  # fmt: skip
+def test_a_signed_file_is_first_a_draft_last_and_of_two_versions_the_higher(first, second, standing):
+    older, newer = lease(1, OLD, "2019-05-01", **second), lease(2, NEW, "2023-02-01", **first)
+    if "source" in first:
+        older, newer = lease(1, OLD, "2019-05-01", **first), lease(2, NEW, "2023-02-01", **second)
+    (conflict,) = state_of(passages=[newer, older])["answer"].conflicts
+    assert [position.text for position in conflict.positions] == ["three months", "six months"]
+    assert tuple(position.standing for position in conflict.positions) == standing
+
+
 def test_quotes_alone_are_followed_by_those_of_the_other_side():
     state = state_of()
     assert state["generation"].splitlines() == [

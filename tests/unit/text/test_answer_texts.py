@@ -9,9 +9,7 @@ from dataclasses import replace
 import pytest
 
 from local_rag.core.answer import Answer, Citation
-from local_rag.text.answer_texts import (
-    ENGLISH,
-    GERMAN,
+from local_rag.text.answer_language import (
     TABLES,
     asked_language,
     fallback_note,
@@ -20,6 +18,7 @@ from local_rag.text.answer_texts import (
     ran_out_of_time,
     texts_for,
 )
+from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.citations import reads_as_refusal
 from local_rag.text.languages import code_of, detected
 
@@ -41,12 +40,17 @@ def placeholders(text):
     return set(re.findall(r"\{(\w+)", text))
 
 
-def test_each_language_has_each_text_with_the_same_placeholders():
-    english, german = dict(texts(ENGLISH)), dict(texts(GERMAN))
-    assert list(english) == list(german)
+ALIKE = {"page", "similarity", "in_index", "web", "of_pages.0", "of_pages.1", "stand_out.dates"}
+"""Texts that are the same in two languages."""
+
+
+@pytest.mark.parametrize("code", ["de", "fr", "es"])
+def test_each_language_has_each_text_with_the_same_placeholders(code):
+    english, own = dict(texts(ENGLISH)), dict(texts(TABLES[code]))
+    assert list(english) == list(own)
     for name, text in english.items():
-        assert german[name] and placeholders(german[name]) - {"n"} == placeholders(text) - {"n"}, name
-        assert german[name] != text or name in ("similarity", "page"), f"{name} is not translated"
+        assert own[name] and placeholders(own[name]) - {"n"} == placeholders(text) - {"n"}, name
+        assert own[name] != text or name in ALIKE, f"{name} is not translated"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,8 @@ def test_what_is_compared_with_is_known_in_every_language(table):
         "- Die Textstellen enthalten keine Antwort",
         "Die Passagen enthalten die Antwort nicht.",
         "The passages do not contain the answer to your question",
-        "Les passages ne contiennent pas la réponse.",
+        "Les passages ne contiennent pas la réponse à la question.",
+        "I passaggi non contengono la risposta.",
         "The passage does not mention a hotel named Ribeira Nova. [1]",
         "The passages do not explicitly state the price.",
         "The chip number of Pepper is not mentioned in the provided passages.",
@@ -127,6 +132,12 @@ def test_another_answer_is_no_refusal(reply):
         ("Quel est le prix des plans?", "fr"),
         ("Wat is de prijs van het plan?", "nl"),
         ("¿Cuándo termina el contrato?", "es"),
+        ("¿Fianza?", "es"),
+        ("Combien coûte l'abonnement ?", "fr"),
+        ("Qui paie l’électricité ?", "fr"),
+        ("Que dit le règlement ?", "fr"),
+        ("Qui a proposé de remplacer les imprimantes ?", "fr"),
+        ("Numéro de téléphone de Hugo", "fr"),
         ("Hvad koster planen?", "da"),
         ("plan price 2024", ""),
         ("", ""),
@@ -164,22 +175,26 @@ def test_a_language_is_named_by_its_code_or_its_name():
 
 def test_which_texts_and_which_wish_follow_from_the_setting():
     german, french = "Was kostet der Plan?", "Quel est le prix?"
-    assert texts_for("question", german) is GERMAN and texts_for("question", french) is ENGLISH
-    assert texts_for("de", "What does it cost?") is GERMAN and texts_for("French", german) is ENGLISH
+    italian, spanish = "Quanto costa il piano?", "¿Cuánto cuesta?"
+    asked = {"en": "What does it cost?", "de": german, "fr": french, "es": spanish, "it": italian}
+    assert {code: texts_for("question", question).code for code, question in asked.items()} == {
+        "en": "en", "de": "de", "fr": "fr", "es": "es", "it": "en",
+    }  # fmt: skip
+    assert texts_for("de", french).code == "de" and texts_for("Italian", german) is ENGLISH
     assert not any(hasattr(function, "cache_info") for function in (texts_for, asked_language)), "no question is kept"
     assert asked_language("question", "What does it cost?") == "", "the task is in English already"
     assert asked_language("question", german) == "German"
     assert asked_language("question", french) == "French"
     assert asked_language("question", "résumé") == "the language of the question"
     assert asked_language("fr", german) == "French" and asked_language("Latin", german) == "Latin"
-    assert fallback_note("question") == fallback_note("German") == ""
-    assert "it has English and German, not French" in fallback_note("fr")
+    assert fallback_note("question") == fallback_note("German") == fallback_note("français") == ""
+    assert "it has English, German, French and Spanish, not Italian" in fallback_note("it")
 
 
 def test_a_row_of_a_table_is_no_text_of_its_file():
     quote = Citation(1, "/n/rent.md", None, "", "The rent is 900 euros.", 0, 22, "", True, located="exact")
     row = replace(quote, source="/n/Rent.CSV")
-    assert [ENGLISH.how(quote), GERMAN.how(quote)] == ["word for word", "wörtlich"]
-    assert [ENGLISH.how(row), GERMAN.how(row)] == [ENGLISH.record, GERMAN.record]
+    assert [ENGLISH.how(quote), TABLES["de"].how(quote)] == ["word for word", "wörtlich"]
+    assert [ENGLISH.how(row), TABLES["de"].how(row)] == [ENGLISH.record, TABLES["de"].record]
     assert ENGLISH.how(replace(row, verified=False)) == "not verified"
     assert ENGLISH.how(replace(row, located="property")) == "a property of the file"

@@ -10,20 +10,22 @@ from local_rag.text.questions import in_other_words, parts
 
 
 @pytest.mark.parametrize(
-    ("question", "wanted", "kind"),
+    ("question", "wanted", "kind", "made"),
     [
-        ("Which files mention Anvil Court?", "Anvil Court", ""),
-        ("Which contracts have a penalty clause?", "penalty clause", "contract"),
-        ("In which documents is Anvil Court mentioned?", "Anvil Court", ""),
-        ("List all files that mention the roof", "roof", ""),
-        ("Which of my leases say something about pets?", "pets", "leas"),
-        ("Find all letters about the roof.", "roof", "letter"),
-        ("Welche Verträge enthalten eine Vertragsstrafe?", "Vertragsstrafe", "vertrag"),
-        ("In welchen Dateien steht Anvil Court?", "Anvil Court", ""),
+        ("Which files mention Anvil Court?", "Anvil Court", "", False),
+        ("Which contracts have a penalty clause?", "penalty clause", "contract", False),
+        ("In which documents is Anvil Court mentioned?", "Anvil Court", "", False),
+        ("List all files that mention the roof", "roof", "", False),
+        ("Which of my leases say something about pets?", "pets", "leas", False),
+        ("Find all letters about the roof.", "roof", "letter", False),
+        ("Welche Verträge enthalten eine Vertragsstrafe?", "Vertragsstrafe", "vertrag", False),
+        ("Which of my letters were written by Ann Reed?", "Ann Reed", "letter", True),
+        ("list the invoices from May 2024", "May 2024", "invoic", True),
+        ("In welchen Dateien steht Anvil Court?", "Anvil Court", "", False),
     ],
 )
-def test_a_question_for_files_says_what_they_hold_and_of_which_kind(question, wanted, kind):
-    assert file_question(question) == (wanted, kind)
+def test_a_question_for_files_says_what_they_hold_and_of_which_kind(question, wanted, kind, made):
+    assert file_question(question) == (wanted, kind, made)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,7 @@ def test_a_question_for_anything_else_is_none(question):
     [
         ("Summarise the expert report in three sentences, please", "expert report"),
         ("What is this about?", "this"),
+        ("find the minutes of 13 May", "minutes of 13 May"),
         ("What are the main points of the lease?", "lease"),
         ("Fasse den Bericht zusammen", "Bericht"),
         ("Tell me about the roof", ""),

@@ -45,6 +45,7 @@ def test_what_is_no_running_text_has_no_stems(text):
         ("de", "Häuser", "Hauses"),
         ("de", "Kündigungsfristen", "Kündigungsfrist"),
         ("fr", "propriétaires", "propriétaire"),
+        ("fr", "l'électricité", "électricité"),
         ("es", "inquilinos", "inquilino"),
         ("ru", "договора", "договор"),
     ],

@@ -22,8 +22,27 @@ Der Vertrag wurde am 3. Mai 2019 unterschrieben.
 
 Vermieter: Anna Schmidt
 """
-BAIL = "# Bail\n\nLe délai de préavis est de trois mois à la fin du trimestre.\n\n- Loyer: 700 euros\n"
-CONTRATO = "# Contrato\n\nEl plazo de preaviso es de dos meses. La fianza se paga el 4 de mayo de 2020.\n"
+BAIL = """# Bail
+
+Le délai de préavis est de trois mois à la fin du trimestre. Camille Durand gardera les clés.
+
+- Loyer : 700 euros
+
+Gardes : Hugo Martin
+
+## Clés
+
+- cave
+- garage
+"""
+CONTRATO = """# Contrato
+
+El plazo de preaviso es de dos meses. La fianza se paga el 4 de mayo de 2020. La llave está en la portería.
+
+| Inquilino | Teléfono |
+|---|---|
+| Javier Soler | 96 123 45 07 |
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +62,15 @@ def ask(tmp_path_factory, converted):
         ("Wie groß ist die Küche?", 0, "Küche | Größe: 12 m²"),
         ("Wer ist der Vermieter?", 0, "Vermieter: Anna Schmidt"),
         ("Wie viel kostet der Stellplatz?", 0, "Stellplatz: 40 Euro"),
-        (
-            "Wie lange ist die Kündigungsfrist?",
-            4,
-            "drei Monate zum Ende eines Quartals. [1]",
-        ),
+        ("Wie lange ist die Kündigungsfrist?", 4, "drei Monate zum Ende eines Quartals. [1]"),
         ("Wann wurde der Vertrag unterschrieben?", 4, "am 3. Mai 2019 unterschrieben"),
-        ("Combien coûte le loyer ?", 0, "Loyer: 700 euros"),
+        ("Combien coûte le loyer ?", 0, "Loyer : 700 euros"),
         ("Combien de mois dure le délai de préavis ?", 4, "trois mois"),
+        ("Qui gardera les clés ?", 4, "Camille Durand gardera les clés. [1]"),
+        ("Quelles sont les clés du bail ?", 0, "- cave [1]\n- garage [1]"),
         ("¿Cuándo se paga la fianza?", 4, "el 4 de mayo de 2020"),
+        ("¿Dónde está la llave?", 4, "La llave está en la portería. [1]"),
+        ("¿Cuál es el teléfono de Javier Soler?", 0, "Javier Soler | Teléfono: 96 123 45 07"),
     ],
 )
 def test_a_line_with_the_words_of_the_question_answers(ask, capsys, question, code, said):
@@ -60,10 +79,18 @@ def test_a_line_with_the_words_of_the_question_answers(ask, capsys, question, co
 
 
 @pytest.mark.parametrize(
-    "question", ["Wie hoch ist der Mond?", "Welche Haustiere sind erlaubt?", "Wann wurde die Küche gestrichen?"]
+    ("question", "refused", "nearest"),
+    [
+        ("Wie hoch ist der Mond?", "Aus den Dateien ging es nicht hervor: keine der", "Am nächsten kommt:"),
+        ("Welche Haustiere sind erlaubt?", "Aus den Dateien ging es nicht hervor", "(Ähnlichkeit 0."),
+        ("Wann wurde die Küche gestrichen?", "Aus den Dateien ging es nicht hervor", "Der Index handelt von:"),
+        ("Qui a réparé la chaudière ?", "Les fichiers n'ont pas permis de répondre: aucun des", "Au plus près :"),
+        ("¿Dónde está la piscina?", "Los archivos no permitieron responder: ninguno de los", "Lo más próximo:"),
+    ],
 )
-def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_german_on_stdout(ask, capsys, question):
+def test_what_no_line_answers_is_refused_with_the_nearest_passages_in_its_language(
+    ask, capsys, question, refused, nearest
+):
     assert ask(question) == 3
     said = capsys.readouterr()
-    assert "Aus den Dateien ging es nicht hervor" in said.out and "Am nächsten kommt:" in said.out
-    assert "mietvertrag.md" in said.out and "others by their words alone" in said.err
+    assert refused in said.out and nearest in said.out and "others by their words alone" in said.err

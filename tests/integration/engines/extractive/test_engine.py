@@ -26,8 +26,8 @@ from local_rag.graphs.nodes.routing import ask_router
 from local_rag.index.index import Index
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
-from local_rag.text.answer_texts import GERMAN
 from local_rag.text.citations import check
+from local_rag.text.translations import German
 from local_rag.text.words import words
 from local_rag.web.search import Off
 
@@ -200,7 +200,7 @@ def test_what_a_document_says_of_something_is_quoted_from_it(engine):
 
 
 def test_the_sentences_of_the_program_are_in_the_language_of_the_answer(engine):
-    attempt = Attempt(shape=Shape(language="German", refusal=GERMAN.refusal))
+    attempt = Attempt(shape=Shape(language="German", refusal=German.refusal))
     given = answer(engine, "Wer hat fees geschrieben?", DOCUMENTS, attempt)
     assert given == "fees.docx nennt Cy Moss als Verfasser. [3]"
     assert check(given, DOCUMENTS).status == "grounded"

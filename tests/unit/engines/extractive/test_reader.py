@@ -14,7 +14,7 @@ from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.queries import standalone
 from local_rag.engines.extractive.reader import ExtractiveReader, labels
-from local_rag.text.answer_texts import ENGLISH, GERMAN
+from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.questions import (
     asked,
@@ -25,6 +25,7 @@ from local_rag.text.questions import (
     sides,
 )
 from local_rag.text.support import sentence_supports
+from local_rag.text.translations import German
 
 # --- readings
 
@@ -81,10 +82,10 @@ def test_the_sentence_around_the_best_span_of_all_passages_answers():
 
 
 @pytest.mark.parametrize("question", ["Why was the mill built?", "How was the mill built?", "Name the mill's builders"])
-def test_lists_how_and_why_take_further_sentences_in_the_order_of_the_passages(question):
+def test_lists_how_and_why_take_further_sentences_behind_those_of_the_best_passage(question):
     assert quoted(question) == [
-        ("It was built in 1877 by monks, and it stands at the river.", 1),
         ("Ada Quill built it again in 1911, of stone.", 2),
+        ("It was built in 1877 by monks, and it stands at the river.", 1),
     ]
     assert quoted(question, most=1) == [("Ada Quill built it again in 1911, of stone.", 2)]
 
@@ -140,8 +141,8 @@ def test_a_style_or_number_of_sentences_of_the_user_brings_several_where_one_wou
     assert quoted_as(Shape()).startswith(quill)
     assert quoted_as(Shape(sentences=2), written="").startswith(quill)
     for shape, start in ((Shape(sentences=2), ""), (Shape(style="list"), "- "), (Shape(style="steps"), "1. ")):
-        assert quoted_as(shape).startswith(f"{start}{monks}")
-        assert quill in quoted_as(shape)
+        assert quoted_as(shape).startswith(f"{start}{quill}")
+        assert monks in quoted_as(shape)
 
 
 def test_a_span_in_what_cannot_be_quoted_gives_way_to_the_next():
@@ -170,7 +171,7 @@ def test_passages_far_behind_the_best_are_not_relevant_unless_several_may_answer
     [
         (0.5, ENGLISH, "it may answer: '7,940 pounds'"),
         (0.3, ENGLISH, "the model is not sure whether '7,940 pounds' answers the question"),
-        (0.3, GERMAN, "das Modell ist nicht sicher, ob '7,940 pounds' die Frage beantwortet"),
+        (0.3, German(), "das Modell ist nicht sicher, ob '7,940 pounds' die Frage beantwortet"),
     ],
 )
 def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, why):
