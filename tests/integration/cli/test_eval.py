@@ -69,14 +69,6 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, sai
     assert "crag" in said.out(f"eval compare {name} {name} --graph-a plain --graph-b crag")
 
 
-@pytest.mark.slow
-def test_two_runs_are_compared_case_by_case(here, said, tmp_path):
-    for k in (1, 2):
-        said(f"eval {here / 'mine.jsonl'} --graph plain --k {k} --out {tmp_path / str(k)}")
-    compare = f"eval compare {tmp_path / '1'} {tmp_path / '2'}"
-    assert "k" in said.out(compare) and said.json(compare)
-
-
 def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, said, tmp_path):
     asked = {"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}
     paragraphs = [

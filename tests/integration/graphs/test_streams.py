@@ -15,7 +15,6 @@ from support.ollama_engine import engine_on
 
 from local_rag import Deps, Rag, from_chat_model
 from local_rag.core import cancel
-from local_rag.core.events import Retrieved, Started, Token
 from local_rag.core.protocols import NOT_IN_PASSAGES
 
 QUESTION = {"question": "What does the plan cost?"}
@@ -117,12 +116,6 @@ def test_no_call_to_a_model_is_a_message(ollama):
     question = {"question": "When does the warranty of a pump end?"}
     parts = list(rag.graph("self-rag").stream(question, stream_mode="messages"))
     assert list(texts(parts).values()) == ["The warranty of a pump ends two years after delivery. [1]"]
-
-
-def test_custom_parts_are_our_events():
-    events = list(opened().graph("self-rag").stream(QUESTION, stream_mode="custom"))
-    assert isinstance(events[0], Started)
-    assert {Started, Retrieved, Token} <= {type(event) for event in events}
 
 
 def noting(scopes):
