@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from support.evaluation_cases import CASES, cases_file, notes_in, rows_of
+from support.evaluation_cases import CASES, cases_file, rows_of
+from support.garden import enter, notes_in
 from support.ollama_mind import mind
 from support.ollama_server import Model
 
@@ -25,12 +26,6 @@ def world(tmp_path_factory):
         assert run(["index", str(notes_in(base))]) == 0
     cases_file(base)
     return base
-
-
-def enter(patched, base):
-    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(base / "config"))
-    patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
-    patched.setenv("COLUMNS", "100")
 
 
 @pytest.fixture
