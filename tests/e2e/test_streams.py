@@ -38,10 +38,8 @@ def run(arguments, env, **options):
     ("command", "code", "closed"),
     [
         ("ask 'What does the greenhouse cost?'", 0, ">&-"),
-        ("ask 'What does the greenhouse cost?'", 0, "2>&-"),
         ("ask 'Which insurance company covers the rental contract of the tenant?'", 3, "<&- >&- 2>&-"),
         ("status --index nothing-here", 1, "2>&-"),
-        ("no-such-command", 2, "<&- >&- 2>&-"),
         ("index NOTES", 0, "<&- >&- 2>&-"),
     ],
 )
