@@ -30,10 +30,15 @@ def notes(tmp_path, converted):
     return notes
 
 
+def synced(*folders):
+    """Sync in this process, as somebody at the terminal."""
+    index_files(Settings.load(), Request(folders), Silent())
+
+
 @pytest.fixture
 def indexed(notes, serve):
     """A client of a server whose index somebody made at the terminal."""
-    index_files(Settings.load(), Request([notes]), Silent())
+    synced(notes)
     return serve()
 
 
@@ -112,7 +117,7 @@ def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
-    index_files(Settings.load(), Request([notes]), Silent())
+    synced(notes)
     client = serve(a_workspace(roots=[notes] if named else []), "key")
     root, elsewhere = file_id(str(notes)), tmp_path / "elsewhere"
     folders(client, root)
@@ -151,7 +156,7 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     (root,) = indexed.got("/api/index")["roots"]
     assert root["excludes"] == ["/letters/tenant.txt"]
     assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == [] and labels(indexed) == []
-    events(indexed.post("/api/index/sync"))
+    synced()
     assert labels(indexed) == ["notes/plan.md"]
     indexed.got(f"/api/documents/{letter}/text", 404, document=0)
     assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 1
@@ -160,7 +165,7 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
 
 def test_what_is_hinted_at_is_done(indexed, notes):
     (notes / ".env").write_text("TOKEN=lamp")
-    events(indexed.post("/api/index/sync"))
+    synced()
     (secret,) = [each for each in indexed.got("/api/index")["skipped"] if each["action"]]
     assert (secret["action"], secret["root"]) == ("secrets", file_id(str(notes)))
     more = {"secrets": True, "root": secret["root"]}
@@ -180,7 +185,7 @@ def test_what_quotes_a_file_is_counted_and_deleted_with_it(indexed, notes):
     plan = file_id(str(notes / "plan.md"))
     counted = indexed.posted("/api/index/forget", {"files": [plan]})
     assert (counted["deleted"], counted["quoting"]) == ("", "1 chat and 1 recorded question")
-    events(indexed.post("/api/index/sync"))
+    synced()
     gone = indexed.posted("/api/index/forget", {"files": [plan], "quoting": True})
     assert (gone["deleted"], gone["quoting"]) == ("1 chat and 1 recorded question", "")
     assert indexed.got("/api/threads") == {"threads": []}
@@ -191,7 +196,6 @@ def test_an_index_is_changed_by_one_at_a_time(indexed):
     with indexed.workspace.jobs.writing():
         for path, body in (("sync", {}), ("forget", {"files": [plan]})):
             assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
-    assert events(indexed.post("/api/index/sync"))[-1][0] == "report"
 
 
 def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_one_goes_on(indexed, notes):
