@@ -172,8 +172,12 @@ def person(home, converted, monkeypatch):
     assert run(["index", "notes", "papers"]) == 0
 
 
+LONG = ("docs/asking.md", "docs/python.md")
+RUN = ["README.md", *(f"docs/{name}.md" for name in TUTORIALS)]
+
+
 @pytest.mark.usefixtures("person")
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in TUTORIALS)])
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in RUN])
 def test_the_commands_and_programs_of_a_page_run(page, capsys):
     from local_rag.cli.app import run
 

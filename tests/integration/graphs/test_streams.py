@@ -73,8 +73,9 @@ def texts(parts):
 )
 def test_the_message_of_a_graph_is_its_answer_and_nothing_that_was_rejected(graph, script, answer):
     result = opened(**script).graph(graph).invoke(QUESTION)["answer"]
+    app = opened(**script).graph(graph)
     for form in FORMS if not script else FORMS[:1]:  # what is around a part is not up to the script
-        ((message, metadata),) = told(opened(**script).graph(graph), **form)
+        ((message, metadata),) = told(app, **form)
         assert message.text == result.text == answer
         assert message.id.startswith("answer-") and metadata["langgraph_node"] == "finish"
         assert message.response_metadata == {"status": result.status, "model_name": "scripted"}

@@ -95,9 +95,9 @@ def test_the_files_of_a_folder_are_counted_before_it_is_indexed(serve, at_home, 
     assert not client.got("/api/index/folders/files", **notes)["whole"]
 
 
-def indexed(folder):
+def indexed(folder, **flags):
     """Index a folder in this process, as somebody at a terminal."""
-    index_files(Settings.load(), Request([folder]), Silent())
+    index_files(Settings.load(**flags), Request([folder]), Silent())
 
 
 def added(client, **body):
@@ -119,7 +119,7 @@ def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
     assert client.posted("/api/index/delete", {"index": "letters-2"}) == {"runs": 1}
     assert client.got("/api/choices")["indexes"] == ["default"]
     client.posted("/api/index/delete", {"index": "letters-2"}, 404)
-    assert added(client, root=root, below="notes/letters", name="letters-2")[1]["new"] == 1
+    indexed(at_home / "notes" / "letters", index="letters-2")
     assert "three months" in client.posted("/api/ask", question)["text"], "not the one that was deleted"
 
 
