@@ -77,22 +77,6 @@ def test_paths_are_shown_from_home_wherever_the_server_was_started(folder, home,
         assert labels == ["notes/letters/tenant.txt", "notes/plan.md"]
 
 
-def test_a_server_that_is_killed_starts_again():
-    port = str(free_port())
-    with serving("--port", port) as server, server.page() as page:
-        server.child.kill()
-        server.child.wait()
-        cookies = dict(page.cookies)
-        with pytest.raises(httpx.ConnectError):
-            page.get("/api/health")
-    with serving("--port", port) as server:
-        assert cookies
-        with httpx.Client(base_url=server.base, cookies=cookies) as old:
-            assert old.get("/api/health").status_code == 401  # its session ended with the process
-        with server.page() as again:
-            assert again.get("/api/health").status_code == 200
-
-
 def test_ctrl_c_ends_a_stream_that_is_open():
     """Keep a stream of a page open, and check that the end does not wait for it."""
     with serving("--port", str(free_port())) as server, server.page() as page:

@@ -85,14 +85,21 @@ def test_every_variable_and_setting_exists(page):
         assert not setting or setting.group() in names(), f"there is no setting {span}"
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(f"docs/{name}.md" for name in NAMES_CODE)])
-def test_files_and_names_that_a_page_gives_exist(page):
-    source = "\n".join(
+@cache
+def sources():
+    """Return the text of all programs, and the files of the package."""
+    text = "\n".join(
         path.read_text(encoding="utf-8")
         for folder in ("local_rag", "scripts", "tests")
         for path in (ROOT / folder).rglob("*.py")
     )
     files = [f"/{path.relative_to(ROOT / 'local_rag').as_posix()}" for path in (ROOT / "local_rag").rglob("*.*")]
+    return text, files
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(f"docs/{name}.md" for name in NAMES_CODE)])
+def test_files_and_names_that_a_page_gives_exist(page):
+    source, files = sources()
     for span in inline(page):
         if re.fullmatch(r"[\w./-]+/|[\w./-]+\.(py|md|yaml)|(tests|scripts|docs)/[\w/]+", span):
             path = span.replace("NAME", "crag")
@@ -165,8 +172,12 @@ def person(home, converted, monkeypatch):
     assert run(["index", "notes", "papers"]) == 0
 
 
+LONG = ("docs/asking.md", "docs/python.md")
+RUN = ["README.md", *(f"docs/{name}.md" for name in TUTORIALS)]
+
+
 @pytest.mark.usefixtures("person")
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in TUTORIALS)])
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in RUN])
 def test_the_commands_and_programs_of_a_page_run(page, capsys):
     from local_rag.cli.app import run
 

@@ -1,11 +1,9 @@
-"""Provide two notes, and an evaluation's cases about them."""
+"""Provide the cases of an evaluation about the notes of the garden."""
 
 from __future__ import annotations
 
 import json
 
-PLAN = "# Garden plan\n\n## Costs\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n"
-LETTER = "Dear tenant,\n\nthe notice period of your rental contract is three months to the end of a quarter.\n"
 CASES = [
     {
         "id": "greenhouse",
@@ -29,15 +27,6 @@ def cases_file(folder, cases=CASES, name="mine.jsonl"):
     file = folder / name
     file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     return file
-
-
-def notes_in(folder):
-    """Make a folder of the two notes."""
-    notes = folder / "notes"
-    notes.mkdir()
-    (notes / "plan.md").write_text(PLAN)
-    (notes / "tenant.txt").write_text(LETTER)
-    return notes
 
 
 def rows_of(folder):

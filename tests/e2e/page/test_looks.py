@@ -22,8 +22,8 @@ def tab(browser):
 
 def test_axe_has_no_serious_finding(browser, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_GRAPH", "crag")
-    engine = ScriptedEngine(relevant=["ynyy", "y"])
-    with browser.signed_in(scripted(engine, web=FakeWeb()), axe=True, reduced_motion="reduce") as tab:
+    engine, web = ScriptedEngine(relevant=["ynyy", "y"]), FakeWeb()
+    with browser.signed_in(scripted(engine, web=web), axe=True, reduced_motion="reduce") as tab:
         tab.see("What do you want to know?")
         tab.press("Settings")
         tab.page.get_by_label("Files by pattern").fill("*.pdf")
@@ -34,8 +34,10 @@ def test_axe_has_no_serious_finding(browser, monkeypatch):
         tab.page.get_by_text("How it comes about").click()
         tab.page.locator(".graph").wait_for()
         assert tab.axe_everywhere(1280, 400) == []
+        assert not web.queries, "words leave only after a click"
         tab.press("Send these words")
         tab.see(ANSWERED)
+        assert web.queries == [f"{PLAN} 1"]
         tab.press("How it came about")
         assert tab.axe_everywhere(1280, 400) == []
         tab.press("Menu")

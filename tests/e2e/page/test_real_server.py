@@ -276,16 +276,6 @@ def test_an_address_signs_a_browser_in_once_and_for_as_long_as_the_server_runs(b
 SECRET = "localStorage.secret"
 
 
-def test_a_tab_that_is_signed_in_signs_in_the_others(browser):
-    workspace = scripted()
-    with served(workspace) as address, browser.tab(address) as tab:
-        tab.expected.append("status of 401")
-        tab.see("This page is not signed in")
-        with browser.tab(signing_in(workspace, address), beside=tab):
-            tab.gone("This page is not signed in")
-            tab.see("Your questions will stand here.")
-
-
 def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
     with browser.signed_in(scripted()) as tab:
         tab.see("What do you want to know?")

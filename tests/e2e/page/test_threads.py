@@ -65,18 +65,6 @@ def test_chats_stand_by_day_and_are_found_by_their_words(browser):
         tab.see("No chat has these words.")
 
 
-def test_what_is_used_less_stands_under_more(browser):
-    with browser.signed_in(scripted()) as tab:
-        history = tab.page.get_by_role("link", name="History")
-        tab.holds(lambda: history.count() == 0)
-        tab.page.get_by_text("More", exact=True).click()
-        tab.has("nav details a", ["Evaluation", "History", "Doctor"])
-        history.click()
-        tab.heading("History", level=1)
-        tab.page.reload()
-        tab.holds(history.is_visible)
-
-
 def test_an_answer_alone_is_copied_and_saved(browser, workspace):
     with browser.signed_in(workspace, LEASE) as tab:
         tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -101,16 +89,6 @@ def test_a_long_question_shows_its_beginning_and_the_whole_on_a_click(browser):
         tab.holds(lambda: heading.inner_text() == text)
         tab.press("Only its beginning")
         tab.holds(lambda: heading.inner_text().endswith("…"))
-
-
-def test_a_second_tab_sees_what_the_first_has_asked(browser, workspace):
-    with browser.signed_in(workspace, LEASE) as tab, browser.tab(tab.page.url, beside=tab) as second:
-        for each in (tab, second):
-            each.see(ANSWERED)
-        tab.ask("And the other?")
-        tab.page.locator("article").nth(1).locator(".status").wait_for()  # the server keeps it by now
-        second.page.evaluate("window.dispatchEvent(new Event('focus'))")
-        second.heading("And the other?", exact=True)
 
 
 def test_a_long_thread_opens_at_its_end_and_goes_on(browser):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from support.bundle_parts import PYTHON, listed, ollama_model, seal, sha256, tiny_bundle
+from support.bundle_parts import listed, ollama_model, seal, sha256, tiny_bundle
 
 from local_rag.bundle import install as module
 from local_rag.bundle.install import Refused, must_fit, problems, program, read, usual_environment
@@ -223,10 +223,3 @@ def test_the_usual_environment_is_in_the_data_folder(bundle, home, monkeypatch, 
         monkeypatch.delenv("LOCAL_RAG_DATA_DIR")
     monkeypatch.setenv("XDG_DATA_HOME", xdg)
     assert usual_environment() == Settings.load().data_folder / "venv"
-
-
-def test_a_dry_run_writes_nothing(bundle, home):
-    done = started(bundle, "--dry-run")
-    assert done.returncode == 0 and f"would be installed in {home / 'data' / 'venv'}" in done.stderr
-    assert listed(home) == []
-    assert read(bundle).python == PYTHON

@@ -7,9 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.garden import enter, notes_in
 
-from local_rag.cli.app import run
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
@@ -18,22 +16,11 @@ from local_rag.graphs import GRAPHS
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Return the folder of a person whose default index has some notes."""
-    base = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-    return base
-
-
 @pytest.fixture
-def here(world, monkeypatch):
+def here(here, monkeypatch):
     """Return the folder of the notes, which is the current folder."""
-    enter(monkeypatch, world)
-    monkeypatch.chdir(world / "notes")
-    return world / "notes"
+    monkeypatch.chdir(here / "notes")
+    return here / "notes"
 
 
 RENT, GREENHOUSE = "'How long is the notice period of the rental contract?'", "'What does the greenhouse cost?'"
@@ -75,11 +62,6 @@ def test_a_graph_is_drawn_as_the_settings_wire_it(here, said, monkeypatch):
     assert "begin" in drawn and "finish" in drawn and "rank_candidates" not in drawn
     monkeypatch.setenv("LOCAL_RAG_SELF_RAG_CANDIDATES", "3")
     assert "rank_candidates" in said("graph self-rag")
-
-
-def test_in_restricts_to_files(here, said):
-    for query, name in (("greenhouse --in letters", "tenant.txt"), ("notice --in *.md", "plan.md")):
-        assert {Path(hit["source"]).name for hit in said.json(f"search {query}")} == {name}
 
 
 def test_a_removed_file_does_not_answer_any_more(here, said, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-from pathlib import Path
 
 import pytest
 from support.evaluation_run import MANIFEST
@@ -78,26 +77,6 @@ def test_ask_shows_both_versions_the_newest_first_and_ends_with_4(here, said):
     assert '"The notice period of the lease is six months."' in both
     again = " ".join(said("runs show last").split())
     assert "conflict disagree" in again and TITLE in again
-
-
-def test_json_has_the_positions(here, said):
-    answer = said.json(f"ask '{QUESTION}'", 4)
-    assert (answer["status"], answer["reason"].split(";")[0]) == ("partial", "your files disagree")
-    assert answer["short"] == "six months", "the answer of the newest file"
-    bold = [answer["text"][place["start"] : place["end"]] for place in answer["highlights"]]
-    assert bold == ["six months", "three months"]
-    (conflict,) = answer["conflicts"]
-    sides = [(side["text"], side["date"], side["dated"]) for side in conflict["positions"]]
-    assert sides == [("six months", "2024-06-01T00:00Z", "file"), ("three months", "2021-04-01", "document")]
-    for position in conflict["positions"]:
-        (citation,) = position["citations"]
-        stored = Path(citation["source"]).read_text(encoding="utf-8").removeprefix(DATED)
-        assert citation["quote"] in stored and position["text"] in citation["quote"]
-
-
-def test_what_the_versions_have_in_common_is_no_disagreement(here, said):
-    answer = said.json("ask 'Where do the bicycles stand?'", None)
-    assert answer["conflicts"] == [] and "disagree" not in answer["reason"]
 
 
 def test_a_chat_its_export_and_what_is_kept_name_both_files(here, said, monkeypatch, tmp_path):

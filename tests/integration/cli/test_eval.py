@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from support.evaluation_cases import CASES, cases_file, notes_in, rows_of
+from support.evaluation_cases import CASES, cases_file, rows_of
+from support.garden import enter, notes_in
 from support.ollama_mind import mind
 from support.ollama_server import Model
 
@@ -25,12 +26,6 @@ def world(tmp_path_factory):
         assert run(["index", str(notes_in(base))]) == 0
     cases_file(base)
     return base
-
-
-def enter(patched, base):
-    patched.setenv("LOCAL_RAG_CONFIG_DIR", str(base / "config"))
-    patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
-    patched.setenv("COLUMNS", "100")
 
 
 @pytest.fixture
@@ -67,14 +62,6 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, sai
     assert {file.stat().st_mode & 0o777 for file in (here / "data" / "evaluations" / name).iterdir()} == {0o600}
     assert found["summary"]["figures"]["Cost"]["plain"]["seconds"]["cases"] == 3
     assert "crag" in said.out(f"eval compare {name} {name} --graph-a plain --graph-b crag")
-
-
-@pytest.mark.slow
-def test_two_runs_are_compared_case_by_case(here, said, tmp_path):
-    for k in (1, 2):
-        said(f"eval {here / 'mine.jsonl'} --graph plain --k {k} --out {tmp_path / str(k)}")
-    compare = f"eval compare {tmp_path / '1'} {tmp_path / '2'}"
-    assert "k" in said.out(compare) and said.json(compare)
 
 
 def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, said, tmp_path):

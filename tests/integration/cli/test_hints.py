@@ -9,7 +9,7 @@ import subprocess
 from contextlib import closing
 
 import pytest
-from support.garden import enter, notes_in
+from support.garden import enter
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -21,23 +21,13 @@ from local_rag.index.store.sqlite import vectors
 pytestmark = pytest.mark.usefixtures("converted")
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory):
-    """Return a folder with notes and their index, named default."""
-    base = tmp_path_factory.mktemp("indexed")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-    return base
-
-
 @pytest.fixture
-def index(indexed, tmp_path, monkeypatch):
+def index(here, tmp_path, monkeypatch):
     """Return a copy of the index in a home of its own; the current folder is that of the notes."""
-    shutil.copytree(indexed / "data", tmp_path / "data")
+    shutil.copytree(here / "data", tmp_path / "data")
     enter(monkeypatch, tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")
-    monkeypatch.chdir(indexed / "notes")
+    monkeypatch.chdir(here / "notes")
     return tmp_path / "data" / "indexes" / "default"
 
 
@@ -84,7 +74,7 @@ HARMS = {
 
 
 @pytest.mark.parametrize(("harm", "command"), HARMS.values(), ids=HARMS)
-def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
+def test_a_hint_works_when_typed(index, here, capsys, harm, command):
     harm(index)
     assert run(command) != 0
     shown = capsys.readouterr().err.splitlines()
@@ -98,7 +88,7 @@ def test_a_hint_works_when_typed(index, indexed, capsys, harm, command):
         assert code == 0 or "doctor" in words, f"{typed}: {capsys.readouterr().err}"
     if command[0] in ("status", "search") and "--in" not in command and harm is not foreign and "doctor" not in hint:
         assert run(command) == 0
-    assert (indexed / "notes" / "plan.md").is_file()
+    assert (here / "notes" / "plan.md").is_file()
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from support.evaluation_cases import cases_file, notes_in
+from support.evaluation_cases import cases_file
+from support.garden import notes_in
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -88,7 +89,7 @@ def test_all_that_quotes_files_is_listed_and_what_quotes_one_file(here, said):
         ("", {*of_the_plan, ("chat", "flat")}),
         ("notes", {*of_the_plan, ("chat", "flat")}),
         ("notes/plan.md", of_the_plan),
-        ("notes/tenant.txt", {("chat", "flat"), ("run", "run")}),
+        ("notes/letters/tenant.txt", {("chat", "flat"), ("run", "run")}),
         ("flat", {("chat", "flat")}),
         ("--index another", set()),
     ):
@@ -114,7 +115,7 @@ def test_a_file_that_goes_takes_what_quotes_it_along_by_the_command_that_is_name
 
 
 def test_an_index_that_is_deleted_takes_what_was_asked_of_it_along(here, said):
-    said("index notes/tenant.txt --index flat")
+    said("index notes/letters/tenant.txt --index flat")
     said(f"ask '{NOTICE}' --thread other --index flat --graph plain")
     report = said("remove --index flat")
     assert "1 chat still quotes it" in report and "deleted 1 chat" in deleted_as_told(said, report)

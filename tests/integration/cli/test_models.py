@@ -16,7 +16,7 @@ from support.screen import shown
 
 from local_rag.config.calibrated import GRADES
 from local_rag.config.settings import Settings
-from local_rag.diagnostics.models import Layers, fits_memory, model_report, pull_models, registry
+from local_rag.diagnostics.models import fits_memory, model_report, pull_models
 from local_rag.diagnostics.trial import ANSWER, PAIRS
 from local_rag.terminal.console import SafeConsole, TerminalDisplay
 from local_rag.terminal.diagnostics import model_parts
@@ -223,22 +223,6 @@ def test_ctrl_c_stops_a_pull(there):
         child.send_signal(signal.SIGINT)
         assert child.wait(20) == 130
         assert child.stderr.read() == "stopped\nhint: the same command continues where it stopped\n"
-
-
-def test_progress_adds_the_bytes_of_all_layers():
-    layers = Layers()
-    layers.add("pulling manifest", 0, 0)
-    for digest, done, total in (("pulling a", 60, 100), ("pulling b", 0, 10), ("pulling a", 50, 100)):
-        layers.add(digest, done, total)
-    share_and_line = (60 / 110, "downloading 60 B of 110 B")
-    assert layers.progress() == share_and_line, "what an earlier download left has no speed"
-    layers.add("pulling b", 10, 10)
-    assert re.fullmatch(r"downloading 70 B of 110 B, .*B/s, about 0:00 left", layers.progress()[1])
-
-
-def test_the_registry_stands_in_the_name():
-    assert registry("qwen3:4b") == registry("someone/model") == "registry.ollama.ai"
-    assert registry("hf.co/someone/model:Q4_K_M") == "hf.co"
 
 
 # --- try --------------------------------------------------------------------------------------------------------------

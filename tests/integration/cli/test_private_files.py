@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from support.evaluation_cases import CASES, cases_file, notes_in
+from support.evaluation_cases import CASES, cases_file
+from support.garden import notes_in
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import keep

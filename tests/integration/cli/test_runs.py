@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from support.garden import enter, notes_in
+from support.garden import CUP, GREENHOUSE
 from support.ollama_mind import mind
 from support.ollama_server import Model
 from support.screen import shown
@@ -18,32 +18,7 @@ from local_rag.terminal.history import run_parts, runs_table
 
 pytestmark = pytest.mark.usefixtures("converted")
 
-GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
 FENCE = "And the fence?"
-
-
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """Make an index of notes, and ask two questions: one that it answers, one that it does not."""
-    base = tmp_path_factory.mktemp("asked") / "now"
-    base.mkdir()
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-        assert run(["ask", GREENHOUSE, "--k", "1"]) == 0
-        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
-    shutil.copytree(base, base.parent / "kept")
-    return base
-
-
-@pytest.fixture
-def here(asked, monkeypatch):
-    """Restore the first state of the world, at the paths that its files name."""
-    shutil.rmtree(asked)
-    shutil.copytree(asked.parent / "kept", asked)
-    enter(monkeypatch, asked)
-    monkeypatch.chdir(asked)
-    return asked
 
 
 def last_run():
@@ -56,7 +31,7 @@ def ids(said):
 
 
 def test_runs_are_listed_and_chosen(here, said):
-    first, second = said.json("runs")
+    first, second, _ = said.json("runs")
     assert (first["question"], first["graph"], first["status"]) == (CUP, "crag", "abstained")
     assert (second["question"], second["index"], second["engine"]) == (GREENHOUSE, "default", "extractive")
     assert GREENHOUSE not in said("runs list --last 1") and CUP not in said("runs --status grounded")
@@ -115,9 +90,9 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
     ollama.always = lambda body: whole if "Write it on one line" in str(body) and FENCE in str(body) else mind(body)
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     for question in (GREENHOUSE, FENCE):
-        assert run(["ask", question, "--thread", "garden", "--model", "qwen3:4b-instruct"]) in (0, 3, 4)
+        assert run(["ask", question, "--thread", "yard", "--model", "qwen3:4b-instruct"]) in (0, 3, 4)
     followed = last_run()
-    assert followed.thread == "garden" and followed.calls
+    assert followed.thread == "yard" and followed.calls
     assert (followed.question, followed.standalone_question) == (FENCE, whole)
     text = said("runs show last")
     assert "call " in text and f"prompt {followed.prompts['standalone']}" in text
@@ -128,7 +103,7 @@ def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(
 
 @pytest.mark.slow
 def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(here, said):
-    unanswered, answered = (f"runs case {each}" for each in ids(said))
+    unanswered, answered, _ = (f"runs case {each}" for each in ids(said))
     both = "--answer x --unanswerable"
     for line, code, told in (
         (f"{answered} mine.jsonl", 2, "say what a right answer to the run"),
@@ -157,7 +132,7 @@ def test_a_run_becomes_a_case_of_what_its_answer_cites_or_of_what_a_person_says(
 
 
 def test_runs_are_deleted_by_id_by_age_by_index_or_all(here, said):
-    first, _ = ids(said)
+    first, *_ = ids(said)
     for line, code, told in (
         ("", 2, "name runs, or say which"),
         (f"{first} zzzz", 2, "there is no run 'zzzz'"),
@@ -165,11 +140,11 @@ def test_runs_are_deleted_by_id_by_age_by_index_or_all(here, said):
         ("--before 2020-01-01", 0, "no such runs"),
         ("last", 0, "deleted 1 run"),
         ("--index other", 0, "no such runs"),
-        ("--before 2100-01-01 --index default", 0, "deleted 1 run"),
+        ("--before 2100-01-01 --index default", 0, "deleted 2 runs"),
     ):
         assert told in said(f"runs delete {line}", code)
     assert "There are no runs yet" in said("runs")
 
 
 def test_a_question_of_which_nobody_wants_a_record_leaves_none(here, said):
-    assert said.json(f"ask '{GREENHOUSE}' --no-record")["run"] == "" and len(ids(said)) == 2
+    assert said.json(f"ask '{GREENHOUSE}' --no-record")["run"] == "" and len(ids(said)) == 3

@@ -39,7 +39,7 @@ def traceable():
     return can_trace()
 
 
-@pytest.fixture(params=[False, True], ids=["audit", "strace"])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["audit", "strace"])
 def trace(request, traceable):
     if request.param and not traceable:
         pytest.skip("this machine allows no strace")

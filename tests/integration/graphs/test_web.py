@@ -21,7 +21,7 @@ from local_rag.cli.options import with_web
 from local_rag.config.settings import Settings
 from local_rag.core import cancel
 from local_rag.core.errors import UsageError
-from local_rag.core.events import Note, WebQuery
+from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Route
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.opening import open_web
@@ -110,16 +110,6 @@ def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tm
     (shown, query), (asked, log) = order
     assert (shown, asked) == ("shown", "asked")
     assert json.loads(log)["query"] == query == results.asked[0]["q"]
-
-
-def test_without_consent_nothing_leaves_and_the_question_ends_well(answering, results, tmp_path):
-    rag = answering("extractive", "crag")
-    answer, events = answered(rag, may_search=lambda query: False)
-    assert answer.status == "abstained" and not answer.used_web
-    assert "the web was not asked" in answer.reason
-    assert results.asked == [] and not (tmp_path / QUERY_LOG).exists()
-    assert any(one.verdict == "refused" for one in answer.decisions)
-    assert [event for event in events if isinstance(event, WebQuery)]
 
 
 @pytest.mark.parametrize("consent", [True, False])

@@ -101,10 +101,15 @@ def left(page, tmp_path):
         ("plain", {}),
         ("self-rag", {}),
         ("crag", {}),
-        ("crag", {"crag__trigger": "thresholds", "crag__refine": True}),
-        ("crag", {"limits__rewrites": 0}),
         ("adaptive", {}),
-        ("adaptive", {"adaptive__complexity": "auto"}),
+        *(
+            pytest.param(*way, marks=pytest.mark.slow)
+            for way in (
+                ("crag", {"crag__trigger": "thresholds", "crag__refine": True}),
+                ("crag", {"limits__rewrites": 0}),
+                ("adaptive", {"adaptive__complexity": "auto"}),
+            )
+        ),
     ],
 )
 def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, page, tmp_path, engine, graph, flags):

@@ -126,7 +126,7 @@ def test_quotes_keep_to_the_shape_as_far_as_they_can(quotes):
 
 
 @pytest.mark.usefixtures("converted")
-@pytest.mark.parametrize("retrieve", ["always", "each"])
+@pytest.mark.parametrize("retrieve", ["always", pytest.param("each", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("style", ["short", "list", "steps", "table"])
 def test_quotes_are_grounded_in_every_shape(quotes, style, retrieve):
     question = "When does the warranty end?"

@@ -150,18 +150,6 @@ def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     last.close()
 
 
-def test_ignored_files_secrets_and_links_out_of_it_are_left_out(saved, tmp_path):
-    (saved / ".gitignore").write_text("drafts/\n", encoding="utf-8")
-    (saved / "drafts").mkdir()
-    (saved / "drafts" / "old.html").write_text(page("The lighthouse is 12 metres tall."), encoding="utf-8")
-    (saved / ".env").write_text("TOKEN=1", encoding="utf-8")
-    (tmp_path / "outside.html").write_text(page("The lighthouse is 13 metres tall."), encoding="utf-8")
-    (saved / "link.html").symlink_to(tmp_path / "outside.html")
-    source, _ = opened(saved)
-    assert [file.path for file in source.index.files()] == [str(saved / "lighthouse.html")]
-    source.close()
-
-
 SAVED = {
     "chromium.html": (f"<!-- saved from url=(0030){URL} -->{page(TALL)}", URL),
     "single.html": (f"<!DOCTYPE html><!--\n Page saved with SingleFile \n url: {URL}\n-->{page(TALL)}", URL),

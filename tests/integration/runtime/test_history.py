@@ -183,21 +183,6 @@ def test_an_answer_that_is_not_waited_for_is_recorded_all_the_same(history):
 
 
 @pytest.mark.slow
-def test_what_is_killed_leaves_what_it_did(history):
-    program = (
-        "import os, sys; sys.path.insert(0, 'tests')\n"
-        "from support.asking import opened\n"
-        "for event in opened().stream('What does the plan cost?'):\n"
-        "    if getattr(event, 'node', '') == 'generate': os.kill(os.getpid(), 9)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, check=False)
-    assert done.returncode == -9
-    run = history.run("last")
-    assert (run.status, run.path) == ("running", ["begin", "retrieve", "grade_documents", "generate"])
-    assert [graded.verdict for graded in run.decisions][:4] == ["relevant"] * 4
-
-
-@pytest.mark.slow
 def test_several_processes_and_threads_ask_at_once(history):
     program = (
         "import sys; sys.path.insert(0, 'tests')\n"

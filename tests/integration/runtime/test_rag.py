@@ -87,14 +87,6 @@ def test_ask_and_a_graph_give_the_same_answer(graph):
     assert replace(asked, seconds=0) == replace(invoked, seconds=0)
 
 
-def test_the_web_is_said_and_numbers_of_no_passage_are_taken_out():
-    rag = opened(ScriptedEngine(relevant=["n", "y"], drafts=["It costs 900 euros [1][7]."]))
-    rag.web = FakeWeb()
-    answer = rag.ask("What does the plan cost?", graph="crag")
-    assert (answer.used_web, answer.status) == (True, "grounded")
-    assert [(one.origin, one.url) for one in answer.citations] == [("web", "https://web.test/0")]
-
-
 @pytest.mark.parametrize(
     ("question", "options", "message"),
     [
@@ -115,13 +107,6 @@ def test_every_passage_that_a_query_brings_is_an_event():
     first, second = (one for one in rag.stream("What does it cost?", graph="crag") if isinstance(one, Retrieved))
     assert (first.query, ids(first.documents)) == ("What does it cost?", ["1", "2", "3", "4"])
     assert (second.query, ids(second.documents)) == ("What does it cost? 1", ["90"])
-
-
-@pytest.mark.parametrize("graph", ["plain", "adaptive"])
-def test_k_and_within_reach_the_index(graph):
-    corpus = FakeCorpus()
-    opened(corpus=corpus).ask("What does the plan cost?", graph=graph, k=2, within=["*.md"])
-    assert {(k, within) for _, k, within, _ in corpus.queries} == {(2, ("*.md",))}
 
 
 def test_the_clock_ends_a_question_with_a_marked_answer():

@@ -125,13 +125,14 @@ def test_the_loop_of_the_tutorials_is_asked_beside_our_graphs(sets, tmp_path):
     assert ours["right"] == "1" and float(ours["calls"]) < float(loop["calls"])
 
 
-@pytest.mark.parametrize("command", [["answers", ".", "--ollama"], ["question"]])
+@pytest.mark.parametrize("command", [["question"], pytest.param(["answers", ".", "--ollama"], marks=pytest.mark.slow)])
 def test_without_ollama_one_line_says_what_to_start(command, tmp_path):
     done = bench("127.0.0.1:9", *command, "--data", tmp_path)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("error: no Ollama server answers at 127.0.0.1:9\n  try: ollama serve")
 
 
+@pytest.mark.slow
 def test_what_nobody_asked_is_not_run(sets, tmp_path):
     done = bench("127.0.0.1:9", "answers", sets, "--table", "--ollama", "--data", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from http.client import HTTPConnection
 from itertools import cycle, product
 
 import pytest
 from support.asking import Gated, eventually, scripted
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.serving import error_of
-
-from local_rag.server.auth import Limits
 
 PLAN = "What does the plan cost?"
 CHAT, ROLES = "/v1/chat/completions", ("user", "assistant")
@@ -86,12 +82,6 @@ def test_a_draft_that_is_rejected_is_never_content(serve):
     assert "- grading 4 passages\n" in told and "- support: no\n" in told and "900" not in told and not any(thoughts)
     assert content["content"].startswith("It costs 100 euros [1].\n\n- [1] /notes/1.md") and annotations["annotations"]
     assert pieces[-1]["choices"][0]["finish_reason"] == "stop" and pieces[-1]["local_rag"]["decisions"]
-
-
-@pytest.mark.slow
-def test_an_abstention_is_a_normal_answer_with_what_came_nearest(serve):
-    content = message_of(serve(scripted(ScriptedEngine(relevant=["n"])), "key"))["content"]
-    assert content.startswith("**I could not tell from your files: ") and "Closest:\n\n- [1] /notes/1.md" in content
 
 
 @pytest.mark.slow
@@ -185,19 +175,6 @@ def test_what_fails_is_an_error_also_after_a_stream_has_begun(serve):
     with chunks(client) as events:
         assert [*events][-1] == {"error": fell}
     assert client.posted(CHAT, request(), status=502) == fell
-
-
-@pytest.mark.slow
-def test_a_question_waits_behind_those_of_the_page_until_too_many_wait(serve):
-    engine = Gated()
-    client = serve(scripted(engine, limits=replace(Limits(), waiting=1, heartbeat=0.05)), "key")
-    with chunks(client) as running, chunks(client, "Second?") as waiting:
-        assert any("writing" in str(each) for each in running)
-        assert any("waiting for 1 question" in str(each) for each in waiting)
-        busy = client.post(CHAT, request())
-        assert error_of(busy) == (429, "busy") and "x-should-retry" not in busy.headers
-        engine.gate.set()
-        assert [*running][-1] == [*waiting][-1] == "[DONE]"
 
 
 @pytest.mark.slow

@@ -82,6 +82,7 @@ def test_a_search_that_waits_is_stopped(page, tmp_path):
         searching(tmp_path).search("greenhouse", 1)
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_be_reached(page, tmp_path, monkeypatch):
     with SearchPage() as gone:
         monkeypatch.setattr(search, "COMMAND", gone.command)

@@ -179,8 +179,3 @@ def test_what_can_be_told_and_what_may_be_chance(run):
     (row,) = [line.split() for line in lines(found) if "contains" in line]
     assert row[:6] == ["Answers:", "contains", "40", ".100", ".850", "+.750"] and row[-3:] == ["B", "is", "better"]
     assert "0 : 30" in " ".join(row) and "< .001" in " ".join(row)
-
-
-@pytest.mark.parametrize("width", [60, 100])
-def test_lines_fit_the_terminal(run, width):
-    assert max(map(len, lines(many(run, 4, 34), width))) <= width

@@ -12,7 +12,7 @@ from local_rag.core.verdicts import Usage
 from local_rag.evaluation.cases import Case, Target
 from local_rag.evaluation.compare import compare
 from local_rag.evaluation.curves import bins_of, calibration_error
-from local_rag.evaluation.figures import FIGURES, summary
+from local_rag.evaluation.figures import summary
 from local_rag.evaluation.folder import RunFolder
 
 RED = Case("red", "What colour?", ("red",), True, (Target("a.txt"), Target("b.txt")), "vectorstore", hops=2)
@@ -230,8 +230,3 @@ def test_the_last_record_wins_and_those_of_other_cases_are_left_out():
     assert made(records, (NINE,))["figures"]["Answers"]["plain"]["contains"]["cases"] == 1
     (failure,) = made([failed("answer", RED, graph="plain")])["failures"]
     assert failure == {"kind": "answer", "case": "red", "graph": "plain", "error": "EngineError: no answer"}
-
-
-def test_every_figure_has_a_meaning_and_a_name_of_its_own():
-    assert len({(figure.group, figure.name) for figure in FIGURES}) == len(FIGURES)
-    assert all(figure.meaning[:1].islower() or figure.meaning[:2] in ("1 ", "F1") for figure in FIGURES)

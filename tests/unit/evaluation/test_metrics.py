@@ -89,11 +89,6 @@ def test_figures_are_shares_and_in_order(text, answers):
     assert em <= f1 and em <= held
 
 
-@given(TEXTS)
-def test_normalising_twice_is_normalising_once(text):
-    assert normalized(normalized(text)) == normalized(text)
-
-
 # --- rankings
 
 CUTS = (1, 3, 5, 10, 20, 100)

@@ -118,13 +118,6 @@ def test_what_has_no_sentences_is_cut_by_length():
     assert cut == [(0, 900), (900, 1800), (1800, 2000)]
 
 
-def test_strips_that_stand_beside_each_other_grow_together_again():
-    whole = of(LONG, 7)
-    (made,) = strips.recomposed([whole], strips.of_passage(whole))
-    assert made.page_content == LONG
-    assert made.metadata["pieces"] == [(7, 7 + len(LONG))]
-
-
 def test_pages_of_the_web_stay_as_they_were_selected_beside_what_is_left_of_the_files():
     state, engine = refined(of(LONG), passage(2), relevant=["yn", "y", "nny"], web=True)
     assert sorted(ids(state["documents"])) == ["1", "90"]

@@ -13,7 +13,7 @@ from local_rag.engines.language_model.prompts import Prompts
 from local_rag.graphs.drafts import without_unsupported
 from local_rag.text.answer_values import highlights, place_of, ranked, same, value_of
 from local_rag.text.citations import check, renumbered
-from local_rag.text.marks import cells, claims, tables
+from local_rag.text.marks import claims, tables
 
 # --- items and rows
 
@@ -99,10 +99,6 @@ def test_a_grader_is_told_the_headings_of_a_row():
 )
 def test_what_is_no_table(text):
     assert tables(text) == []
-
-
-def test_cells():
-    assert cells(" | a | b c |") == ["a", "b c"]
 
 
 # --- values

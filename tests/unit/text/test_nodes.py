@@ -186,11 +186,6 @@ def test_a_doubt_of_a_row_stands_in_its_last_cell():
     assert cells == ["a", "b", "x", "1not in the passages", "y", "2"]
 
 
-def test_highlights_of_an_answer_are_marked():
-    answer = Answer("?", "It costs 100 euros.", "grounded", highlights=(Highlight(9, 18),))
-    assert marked(answer_tree(answer)) == ["100 euros"]
-
-
 MARKDOWN = st.text(st.sampled_from("ab1\ufdd0\u2e4f \n*_`[]()|->#!&\\<:\u202e\x1b\"'.") | st.characters(), max_size=80)
 
 

@@ -69,16 +69,6 @@ def test_the_strictest_form_that_a_server_knows_is_asked_for(server, forms, aske
     )
 
 
-def test_a_reply_that_is_no_verdict_is_asked_for_once_more_and_then_unparsed(server):
-    server.script("Yes!", YES, "Yes!", "No!")
-    with engine_on(server) as engine:
-        first = engine.relevance(QUESTION, passages())
-        second = engine.relevance(QUESTION, passages())
-    assert labels(first) == ["relevant", "relevant"] and first[0].usage.retries == 1
-    assert labels(second) == ["unparsed", "unparsed"]
-    assert "Yes!" in server.chats[1]["messages"][-2]["content"]
-
-
 @pytest.mark.parametrize(("kind", "window"), [("llama.cpp", 2000), ("vLLM", 2000), ("LM Studio", 2000), ("Jan", 4096)])
 def test_the_window_is_what_the_server_tells(kind, window):
     with OpenAIServer(kind, window=2000) as server, engine_on(server) as engine:

@@ -99,7 +99,7 @@ def test_what_comes_and_goes(index, way):
         assert len(files(index)) == (way != "no file") and index.verify(deep=True)
 
 
-@pytest.mark.parametrize("few", [0, 4_000])
+@pytest.mark.parametrize(("way", "few"), [("no file", 4_000), ("a file", 0), ("lists", 0)], indirect=["way"])
 def test_filters_and_excluded_passages(index, few, monkeypatch):
     monkeypatch.setattr(vectors, "COMPARED", few)
     add(index, texts(300, 340, "b"))
@@ -119,6 +119,7 @@ def test_another_embedder_leaves_nothing_of_the_old_vectors(index):
         is_right(again, embedder=other)
 
 
+@pytest.mark.parametrize("way", ["lists"], indirect=True)
 def test_all_passages_gone(index):
     index.remove(list(texts(0, 200)))
     assert found(index) == {}

@@ -56,18 +56,6 @@ def sources(documents):
 # --- two phases
 
 
-def test_words_are_searched_before_there_is_any_vector(index, notes):
-    report = index.sync([notes], embed=False)
-    assert (len(report.new), report.chunks, report.embedded, report.not_embedded) == (8, 8, 0, 8)
-    assert index.embedded_count() == (0, 8) and index.search("letter ccc", 2, mode="dense") == []
-    (before,) = index.search("letter ccc", 1)
-    report = index.sync()
-    assert (report.unchanged, report.chunks, report.embedded, report.not_embedded) == (8, 0, 8, 0)
-    assert index.embed() == 0 and sources(index.search("letter ccc", 1, mode="dense")) == ["c.txt"]
-    (after,) = index.search("letter ccc", 1)
-    assert after.metadata["score"] == pytest.approx(before.metadata["score"], abs=1e-6)
-
-
 def test_text_needs_no_weights_and_stays_without_them(index, notes):
     def missing():
         raise ModelMissing("there are no weights", hint="local-rag models pull")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
@@ -35,17 +34,12 @@ def words(*offered):
     return {"enum": list(offered), "type": "string"}
 
 
-def listed(count, items):
-    return {"items": items, "maxItems": count, "minItems": count, "type": "array"}
-
-
 def several(count, *offered):
     return {"pattern": f"^{' '.join(['(' + '|'.join(offered) + ')'] * count)}$", "type": "string"}
 
 
 YES_NO, SUPPORT = words("yes", "no"), ("fully", "partially", "no")
 ONE_TO_FIVE = {"maximum": 5, "minimum": 1, "type": "integer"}
-REASON = {"maxLength": 160, "type": "string"}
 
 
 def closed(**properties):
@@ -115,24 +109,7 @@ def test_a_schema_takes_nothing_else(schema, wrong):
             schema.model_validate_json(reply, strict=True)
 
 
-def test_a_reason_stands_behind_the_verdict():
-    assert schemas.wire(schemas.with_reasons(schemas.GradeNeed)) == closed(n=YES_NO, w=REASON)
-    graded = schemas.with_reasons(schemas.of_length(schemas.GradeDocuments, 3), 3)
-    assert schemas.wire(graded) == closed(r=several(3, "yes", "no"), w=listed(3, REASON))
-    assert list(schemas.wire(graded)["properties"]) == ["r", "w"]
-    assert (
-        schemas.most_tokens(graded)
-        == schemas.most_tokens(schemas.of_length(schemas.GradeDocuments, 3)) + 3 * schemas.REASON_TOKENS
-    )
-    long = json.dumps({"n": "no", "w": "word " * 200})
-    assert schemas.with_reasons(schemas.GradeNeed).model_validate_json(long).needed == "no"
-
-
 # --- prompts
-
-
-def checked(generation, check="both", documents=3, only=()):
-    return OURS.check_task(generation, Passages.plain([passage(1)] * documents), check, only)
 
 
 def test_a_passage_shows_what_its_document_says_of_itself():
@@ -170,57 +147,6 @@ def test_long_texts_are_shown_in_part():
     assert len(prompts.files_in_words(told)) < 3000
     found = passage(1, title=draft, heading=draft, source=draft)
     assert len(prompts.files_in_words(replace(told, passages=(found,) * 4))) < 3600
-
-
-def test_the_shape_in_the_task_is_that_of_the_schema():
-    for count, words in ((1, '"yes" or "no":'), (2, "2 words"), (9, "9 words")):
-        assert words in OURS.grade_task(count)
-        assert OURS.grade_task(count).endswith('{"r": "' + " ".join(["…"] * count) + '"}')
-    assert prompts.correction("wrong", ["s", "u"]).endswith('{"s": …, "u": …}')
-    two = "It costs 100 euros [1]. It is new [2, 9]."
-    assert checked(two).endswith('Answer in JSON: {"s": "… …", "u": …}')
-    assert checked(two, "support").endswith('Answer in JSON: {"s": "… …"}')
-    assert checked(two, "usefulness").endswith('Answer in JSON: {"u": …}')
-    assert "It costs 100 euros. It is new." in checked(two, "usefulness")
-
-
-def test_each_sentence_is_shown_with_what_it_cites():
-    shown = checked("It costs 100 euros [1]. It is new.\n- It is\nred [2, 3, 9].")
-    numbered = re.search(r"<answer>\n(.*)\n</answer>", shown, re.DOTALL)[1].splitlines()
-    assert numbered == [
-        "1. It costs 100 euros. [1]",
-        "2. It is new.",
-        "3. - It is red. [2, 3]",
-    ]
-
-
-def test_a_reason_is_asked_for_at_the_very_end():
-    messages = OURS.chat(OURS.grade_task(2), "x")
-    (system, (role, content)) = prompts.with_reasons(messages, several=True)
-    assert (system, role) == (messages[0], "user")
-    assert content.startswith(messages[1][1]) and '"w": a list' in content
-    assert '"w": the reason' in prompts.with_reasons(OURS.chat("x", QUESTION), several=False)[-1][1]
-
-
-def test_the_router_is_asked_what_there_is_a_choice_of():
-    known = {"documents": 2, "chunks": 3, "titles": ("Plan",), "terms": ("fee",), "headings": ("Costs", "Terms of use")}
-    files, web = ("vectorstore",), ("vectorstore", "web_search")
-    for allowed, multi, shape in (
-        (web, False, '{"d": "…"}'),
-        (web, True, '{"d": "…", "c": "…"}'),
-        (files, True, '{"c": "…"}'),
-    ):
-        assert OURS.route_task(Catalog(**known, allowed=allowed, multi=multi)).endswith(f"Answer in JSON: {shape}")
-    shown = "2 files; among them: Plan; headings: Costs; Terms of use; frequent words: fee"
-    assert prompts.files_in_words(Catalog(**known)) == f"The person's own files: {shown}"
-    assert "headings" not in prompts.files_in_words(Catalog(2, 3, ("Plan",), ("fee",)))
-    assert 'choose "vectorstore"' in OURS.route_task(Catalog(**known, allowed=web))
-
-
-def test_the_thoughts_so_far_are_in_the_task():
-    assert "so far" not in OURS.reason_task([])
-    assert "so far:\n1. It is so.\n2. Hence it is.\n" in OURS.reason_task(["It is so.", "Hence it is."])
-    assert len(OURS.reason_task(["word " * 500] * 10)) < 4500
 
 
 # --- texts of a person
@@ -319,18 +245,3 @@ def test_a_text_stands_in_its_prompt_between_what_is_ours(name):
     ]
     form = re.search(r"Answer in JSON.*", before)
     assert form is None or form[0] in after, "the form of the reply is ours"
-
-
-def test_neither_marks_nor_a_refusal_are_asked_for():
-    task = Prompts(of_person({"generator": "Say it in rhymes, {shape}."}, "")).answer_task(Attempt())
-    assert task == "Say it in rhymes, in at most 3 sentences."
-
-
-def test_a_digest_is_that_of_the_system_message_and_the_text():
-    ours = PromptTexts()
-    own = of_person({"rewriter": "Write another query."}, "")
-    assert re.fullmatch("[0-9a-f]{12}", ours.digest(["rewriter"]))
-    assert own.digest(["rewriter"]) != ours.digest(["rewriter"])
-    assert own.digest(["generator"]) == ours.digest(["generator"])
-    assert of_person({"system": "You help."}, "").digest(["generator"]) != ours.digest(["generator"])
-    assert own.fingerprint and set(own.changed) == {"rewriter"}

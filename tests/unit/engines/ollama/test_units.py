@@ -2,109 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from local_rag.config.values import Ollama
-from local_rag.core.errors import EngineError
 from local_rag.engines.calls import without_thoughts
 from local_rag.engines.language_model.task import first_line
-from local_rag.engines.language_model.window import (
-    FittedPrompt,
-    ModelSetup,
-    PromptTooLong,
-    estimate,
-)
 from local_rag.engines.ollama.server import is_cloud_name, same_model
-
-SETUP = ModelSetup("tiny", 1024)
-CAP = 100
-
-
-def cap(passages):
-    return CAP
-
-
-def said(text):
-    return [("user", text)]
-
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_estimate_is_on_the_careful_side():
-    english = "The quick brown fox jumps over the lazy dog. "
-    assert estimate(said(english * 10)) > 10 * len(english.split())
-    for text in ("我们在公司工作了三年", "ぁあぃいぅう", "\U0001f600\U0001f601"):
-        assert estimate(said(text * 10)) >= 10 * len(text)
-
-
 # --- what fits --------------------------------------------------------------------------------------------------------
-
-
-def prompt_of(sizes):
-    """A prompt with one passage of each size, in characters."""
-    return lambda numbers: said("q " + " ".join(f"<{number}>" + "x" * sizes[number] for number in numbers))
-
-
-sizes = st.lists(st.integers(10, 1500), min_size=1, max_size=12)
-
-
-@given(sizes, st.randoms(use_true_random=False))
-def test_the_least_wanted_are_given_up_first(sizes, random):
-    order = list(range(len(sizes)))
-    random.shuffle(order)
-    try:
-        fit = FittedPrompt(prompt_of(sizes), order, SETUP, cap)
-    except EngineError as error:
-        assert estimate(prompt_of(sizes)(order[:1])) > 1024 - CAP
-        assert "even with one passage" in str(error)
-        return
-    assert estimate(fit.messages) <= 1024 - CAP
-    assert fit.kept == sorted(order[: len(fit.kept)])
-    if len(fit.kept) < len(order):
-        assert estimate(prompt_of(sizes)(order[: len(fit.kept) + 1])) > 1024 - CAP
-        assert str(len(order) - len(fit.kept)) in fit.note
-    else:
-        assert fit.note == ""
-    assert [int(number) for number in re.findall(r"<(\d+)>", fit.messages[0][1])] == fit.kept
-
-
-@given(
-    sizes,
-    st.sampled_from(
-        [
-            PromptTooLong(),
-            PromptTooLong(3000, 1024),
-            PromptTooLong(1025, 1024),
-            PromptTooLong(90_000, 1024),
-            PromptTooLong(1025),
-        ]
-    ),
-)
-def test_shrinking_ends(sizes, said):
-    setup = ModelSetup("tiny", 100_000)
-    fit = FittedPrompt(prompt_of(sizes), range(len(sizes)), setup, cap)
-    left = len(sizes)
-    while left > 1:
-        fit.shrink(said)
-        assert 1 <= len(fit.kept) < left
-        left = len(fit.kept)
-        assert fit.kept == list(range(left))
-    with pytest.raises(EngineError, match=r"does not fit the window of 100,000 tokens of tiny") as met:
-        fit.shrink(said)
-    assert "num_ctx" in met.value.hint
-
-
-def test_room_for_the_reply_and_for_thoughts_is_kept():
-    sizes = [700] * 8
-    plain = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048), cap)
-    thinking = FittedPrompt(prompt_of(sizes), range(8), ModelSetup("tiny", 2048, "low"), cap)
-    assert len(thinking.kept) < len(plain.kept)
-    assert (ModelSetup("tiny", 2048).thoughts, ModelSetup("tiny", 2048, "low").thoughts) == (0, 1024)
 
 
 # --- thoughts ---------------------------------------------------------------------------------------------------------
