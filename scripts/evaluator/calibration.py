@@ -20,7 +20,7 @@ from local_rag.core.protocols import Evaluator
 from local_rag.core.readings import Calibration, log_odds, probability
 from local_rag.text.words import content_stems
 
-KEEP = 0.78
+KEEP = 0.85
 """The minimum share of answerable questions to answer."""
 OTHERS = 3
 """The number of passages besides a question's own."""
