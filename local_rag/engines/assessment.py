@@ -69,6 +69,7 @@ _CODE = re.compile(r"\b(?:phone|mobile|telephone|number|code|serial|iban|pin|pas
 _MAIL = re.compile(r"\b(?:e-?mail|address of the website|url|website)\b")
 _MOMENT = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    r"|\b(?:quarter|half|minutes?) (?:past|to)\b"
     r"|\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|o'clock)\b|\b(?:1\d|20)\d\d\b|\b\d{1,2}\.\d{1,2}\."
     r"|\b(?:centur(?:y|ies)|decade|dusk|dawn|sunset|sunrise|today|tomorrow|yesterday|now|later|soon|always|never|spring|summer|autumn|winter|noon|midnight|morning|evening|night|easter|christmas"
     r"|after|before|until|during|while|once|every|annually|daily|weekly|monthly|yearly|days?|weeks?|months?|years?)\b"

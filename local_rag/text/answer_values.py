@@ -167,7 +167,7 @@ def ranked(readings: Sequence[Reading]) -> list[RankedSpan]:
         for number, reading in enumerate(readings)
         for span in reading.spans
     ]
-    return sorted(every, key=lambda answer: (-answer.logit, answer.passage, answer.span.start))
+    return sorted(every, key=lambda answer: (-round(answer.logit, 3), answer.passage, answer.span.start))
 
 
 def highlights(text: str, passages: Sequence[str], readings: Sequence[Reading]) -> tuple[Highlight, ...]:

@@ -18,7 +18,7 @@ _TARGET = r"\((?:[^()\s]|\([^()\s]*\))*(?: +\"[^\"\n]*\")?\)"
 _PATTERNS = [
     re.compile(pattern, re.DOTALL)
     for pattern in (
-        r"<!--.*?-->",
+        r"<!--(?:(?!<!--).)*?-->",
         r"(?<=[`*])\\\s",  # "`list`\ s" is lists in reStructuredText
         r" ?\[(?:\d+|\#\w*|\*)\]_(?!\w)",
         r"(?<![\w`])(?P<kept>[A-Z][A-Za-z-]*)__?(?=[\s.,;:)]|\Z)",  # a reference of reStructuredText; class_ is a name

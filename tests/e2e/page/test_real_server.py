@@ -98,7 +98,7 @@ def test_ask_follow_up_and_find_the_thread_again(browser, files):
 
 def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
     with browser.signed_in(a_workspace()) as tab:
-        tab.ask("Rent and deposit of the flat in Elm Street")
+        tab.ask("What is the rent of the flat in Elm Street and how much is the deposit?")
         tab.page.locator("article .status").wait_for()
         source, keys = tab.page.locator(".source"), tab.page.get_by_role("dialog")
         tab.press("Keys")

