@@ -106,7 +106,7 @@ class Position(TuplesFromLists):
 
 @dataclass(frozen=True)
 class Conflict(TuplesFromLists):
-    """Hold two or more positions on one fact about which files disagree, the newest first."""
+    """Hold two or more positions on one fact about which files disagree: a signed file first, else the newest."""
 
     positions: tuple[Position, ...]
 
@@ -138,7 +138,7 @@ class Answer(TuplesFromLists):
 
     `short` is the short answer, and `highlights` are the places of its words in the text, best first. Both are empty if
     no evaluator has read the passages, or if the text contains none of their short answers. If files disagree, both
-    belong to the newest side that the text contains, because a model may write the older one only.
+    belong to the first side that the text contains, because a model may write another one only.
     """
 
     question: str
