@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import isleap, monthrange
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
@@ -20,8 +19,9 @@ from local_rag.index.mentions import hit_line
 from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.answer_values import value_of
 from local_rag.text.document_questions import whole_document
-from local_rag.text.file_questions import file_question
+from local_rag.text.file_questions import FileQuestion, file_question
 from local_rag.text.sentences import Span, sentences
+from local_rag.text.words import stem, words
 
 FILES = "files"
 """The value of `whole` for a question that asks which files hold something."""
@@ -40,8 +40,12 @@ class Said(NamedTuple):
 
 
 def whole_of(question: str, deps: Deps) -> str:
-    """Return the file that a question asks for as a whole, `FILES` if it asks for files, else ""."""
-    if deps.index.narrows and file_question(question):
+    """Return the file that a question asks for as a whole, `FILES` if it asks for files, else "".
+
+    A question for the files of an author or a date that no file has is one for a passage.
+    """
+    asked = file_question(question) if deps.index.narrows else None
+    if asked and (not asked.made or files_made(asked, deps)):
         return FILES
     name = whole_document(question)
     return next(iter(deps.index.whole_files(name, deps.within)), "") if name else ""
@@ -55,38 +59,40 @@ def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
     return Said(text, [computed_passage(first, "\n".join(said), places, heading="", sections=())])
 
 
-def files_made(wanted: str, deps: Deps) -> list[FileHit]:
-    """Return a hit at the beginning of each file of an author or a date."""
-    value = value_of(wanted, 0, len(wanted))
+def files_made(asked: FileQuestion, deps: Deps) -> list[FileHit]:
+    """Return a hit at the beginning of each file of the author or date that is asked for, if its name says its kind."""
+    value = value_of(asked.wanted, 0, len(asked.wanted))
     try:
-        by = Narrowing(authors=(wanted,)) if value is None or value.kind != "date" else _within_date(*value.date)
-        files = deps.index.files(replace(deps.within, **by.conditions)) if by else []
-    except UsageError:  # nothing is left
+        made = _within_date(*value.date) if value and value.kind == "date" else Narrowing(authors=(asked.wanted,))
+        files = deps.index.files(replace(deps.within, **made.conditions)) if made else []
+    except (UsageError, ValueError):  # nothing is left, or there is no such day
         return []
-    firsts = [deps.index.passages_of(file.path)[0] for file in files]
-    spans = [next(iter(sentences(first.page_content)), Span(0, len(first.page_content))) for first in firsts]
-    return [
-        FileHit(first, span.of(first.page_content), start + span.start, start + span.end, 0, False)
-        for first, span in zip(firsts, spans, strict=True)
-        for start in [int(first.metadata["start"])]
-    ]
+    hits = list[FileHit]()
+    for file in files:
+        first = deps.index.passages_of(file.path)[0]
+        if not asked.kind or asked.kind in map(stem, words(f"{file.path} {first.metadata['title']}")):
+            span = next(iter(sentences(first.page_content)), Span(0, len(first.page_content)))
+            start = int(first.metadata["start"])
+            hits.append(FileHit(first, span.of(first.page_content), start + span.start, start + span.end, 0, False))
+    return hits
 
 
 def _within_date(year: int, month: int, day: int) -> Narrowing:
-    """Return the narrowing to a year, a month or a day; to nothing without a year."""
+    """Return the narrowing to a year, a month or a day, to nothing without a year. Raise ValueError for no such day."""
     if not year:
         return Narrowing()
     first = date(year, month or 1, day or 1)
-    days = 1 if day else monthrange(year, month)[1] if month else 365 + isleap(year)
-    return Narrowing(after=first.isoformat(), before=(first + timedelta(days)).isoformat())
+    after = first + timedelta(1) if day else (first + timedelta(31)).replace(day=1) if month else date(year + 1, 1, 1)
+    return Narrowing(after=first.isoformat(), before=after.isoformat())
 
 
-def files_said(wanted: str, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:
+def files_said(asked: FileQuestion, hits: Sequence[FileHit], deps: Deps, texts: AnswerTexts) -> Said:
     """Return a line for each file, those with the exact words first; the marks count the files."""
     label = deps.index.path_labels()
     lines = [hit_line(hit, label(str(hit.passage.metadata["source"])), texts).translate(_BRACKETS) for hit in hits]
     held = [hit for hit in hits if not hit.near]
-    heading = texts.count(texts.files_hold if held else texts.files_near, len(held or hits), wanted=wanted)
+    found = texts.files_made if asked.made else texts.files_hold if held else texts.files_near
+    heading = texts.count(found, len(held or hits), wanted=asked.wanted)
     said = [f"{heading}: [1]\n", *(f"- {line} [{number}]" for number, line in enumerate(lines, start=1))]
     lines[0] = f"{heading}:\n{lines[0]}"
     passages = [

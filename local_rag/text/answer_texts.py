@@ -113,6 +113,8 @@ class AnswerTexts:
     and_more = ("and {n} more", "and {n} more")
     stand_out: Mapping[str, str] = {"table": "Table", "names": "Names", "dates": "Dates", "amounts": "Amounts"}
     files_hold = ("{n} file holds “{wanted}”", "{n} files hold “{wanted}”")
+    files_made = ("{n} file has “{wanted}” as author or date", "{n} files have “{wanted}” as author or date")
+    by_property = "a file that states no author is left out, and one that states no date counts by its last change"
     files_near = ("{n} file is near “{wanted}” in meaning", "{n} files are near “{wanted}” in meaning")
     near = "near in meaning"
     more_places = ("and {n} more place", "and {n} more places")

@@ -89,6 +89,13 @@ class German(AnswerTexts):
     and_more = ("und {n} weitere", "und {n} weitere")
     stand_out = {"table": "Tabelle", "names": "Namen", "dates": "Daten", "amounts": "Beträge"}
     files_hold = ("{n} Datei enthält „{wanted}“", "{n} Dateien enthalten „{wanted}“")
+    files_made = (
+        "{n} Datei hat „{wanted}“ als Verfasser oder Datum",
+        "{n} Dateien haben „{wanted}“ als Verfasser oder Datum",
+    )
+    by_property = (
+        "eine Datei ohne genannten Verfasser fehlt, und eine ohne genanntes Datum zählt mit ihrer letzten Änderung"
+    )
     files_near = ("{n} Datei kommt „{wanted}“ nahe", "{n} Dateien kommen „{wanted}“ nahe")
     near = "dem Sinn nach"
     more_places = ("und {n} weitere Stelle", "und {n} weitere Stellen")
@@ -203,6 +210,8 @@ class French(AnswerTexts):
     and_more = ("et {n} de plus", "et {n} de plus")
     stand_out = {"table": "Tableau", "names": "Noms", "dates": "Dates", "amounts": "Montants"}
     files_hold = ("{n} fichier contient « {wanted} »", "{n} fichiers contiennent « {wanted} »")
+    files_made = ("{n} fichier a « {wanted} » pour auteur ou date", "{n} fichiers ont « {wanted} » pour auteur ou date")
+    by_property = "un fichier sans auteur indiqué manque, et un fichier sans date compte par sa dernière modification"
     files_near = ("{n} fichier est proche de « {wanted} »", "{n} fichiers sont proches de « {wanted} »")
     near = "par le sens"
     more_places = ("et {n} autre endroit", "et {n} autres endroits")
@@ -321,6 +330,11 @@ class Spanish(AnswerTexts):
     and_more = ("y {n} más", "y {n} más")
     stand_out = {"table": "Tabla", "names": "Nombres", "dates": "Fechas", "amounts": "Importes"}
     files_hold = ("{n} archivo contiene «{wanted}»", "{n} archivos contienen «{wanted}»")
+    files_made = (
+        "{n} archivo tiene «{wanted}» como autor o fecha",
+        "{n} archivos tienen «{wanted}» como autor o fecha",
+    )
+    by_property = "falta un archivo sin autor indicado, y uno sin fecha cuenta por su último cambio"
     files_near = ("{n} archivo se acerca a «{wanted}»", "{n} archivos se acercan a «{wanted}»")
     near = "por el sentido"
     more_places = ("y {n} lugar más", "y {n} lugares más")

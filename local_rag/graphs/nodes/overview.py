@@ -48,9 +48,11 @@ def overview(state: State, deps: Deps, emit: Emit) -> State:
     """Answer what a whole document says, or which files hold something."""
     question, texts, source = standalone_of(state), texts_of(state, deps), state["whole"]
     if source == FILES and (asked := file_question(question)):
-        made = files_made(asked.wanted, deps) if asked.made else []
-        if hits := made or deps.index.files_with(asked.wanted, deps.within, asked.kind):
-            return _accepted(*files_said(asked.wanted, hits, deps, texts))
+        if asked.made:
+            emit(Note(texts.by_property))
+        hits = files_made(asked, deps) if asked.made else deps.index.files_with(asked.wanted, deps.within, asked.kind)
+        if hits:
+            return _accepted(*files_said(asked, hits, deps, texts))
         nearest = deps.index.search(question, deps.k, within=deps.within)
         return {"generation": texts.refusal, "documents": [], "nearest": nearest}
     if others := deps.index.whole_files(whole_document(question), deps.within)[1:]:

@@ -186,8 +186,8 @@ _DATE = (
 )
 _VALUE = rf"{_DATE}|{_AMOUNT}"
 BETWEEN = re.compile(
-    rf"\bbetween (?P<a>{_VALUE}) and (?P<b>{_VALUE})|\bfrom (?P<c>{_DATE}) (?:to|until|till|through) (?P<d>{_DATE})"
-    rf"|\b(?P<e>{MONTH}) ?[-–] ?(?P<f>(?:{MONTH})\b(?: \d{{4}})?)",
+    rf"\bbetween ({_VALUE}) and ({_VALUE})|\bfrom ({_DATE}) (?:to|until|till|through) ({_DATE})"
+    rf"|\b({MONTH}) ?[-–] ?((?:{MONTH})\b(?: \d{{4}})?)",
     re.IGNORECASE,
 )
 _PHRASES = "|".join(sorted(COMPARISONS, key=len, reverse=True))

@@ -201,8 +201,9 @@ class Reader:
         return [Condition(place, "is", found[place]) for place in sorted(found.keys() & others or found)]
 
     def _partly(self, span: Sequence[_Word]) -> list[Condition]:
-        """Return the conditions of texts that have this word, as a person by one name, or one written nearly so; that
-        is a doubt. What people ask with or count is no word of a text.
+        """Return the conditions of texts that have this word, as a person by one name. A word that is written nearly
+        so, or begins alike, is a doubt, and so is a word in small letters for a name. What people ask with or count is
+        no word of a text.
         """
         word, at = span[0], self.words.index(span[0])
         of_title = word.is_title and any(
