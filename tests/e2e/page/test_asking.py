@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import pytest
 from support.asking import Steps, scripted
-from support.fakes import FakeCorpus, ScriptedEngine, ScriptedEvaluator, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
 
 PLAN, FINE, ANSWERED = "What does the plan cost?", "It costs 100 euros [1].", "Supported by your files"
 DRAFT = "## Rent\n\n1. *One*\n\n| A | B |\n|---|---|\n| `2` | 3 |\n\n```\nx = 1\n```\n\nThe rent is **700"
+
+
+def test_the_question_box_has_the_focus_and_nothing_is_asked_of_an_empty_one(browser):
+    engine = ScriptedEngine()
+    with browser.signed_in(scripted(engine)) as tab:
+        tab.page.locator("textarea:focus").wait_for()
+        tab.box.press("Enter")
+        tab.box.fill("   ")
+        tab.box.press("Enter")
+        assert tab.button("Ask", exact=True).is_disabled()
+    assert engine.asked == []
 
 
 def test_stages_drafts_and_the_answer(browser):
@@ -69,6 +80,18 @@ def test_verdicts_stand_beside_their_passages_and_the_running_node_is_lit(browse
         tab.has(".source .quote", ["The plan costs 100 euros.", "Pets are welcome."])
         tab.page.locator(".source .quote").last.click()
         tab.see("Quote 2 of 2")
+
+
+def test_words_leave_only_after_a_click(browser, monkeypatch):
+    monkeypatch.setenv("LOCAL_RAG_GRAPH", "crag")
+    web = FakeWeb()
+    with browser.signed_in(scripted(ScriptedEngine(relevant=["ynyy", "y"]), web=web)) as tab:
+        tab.ask(PLAN)
+        tab.see(f"{PLAN} 1")
+        assert not web.queries
+        tab.press("Send these words")
+        tab.see(ANSWERED)
+    assert web.queries == [f"{PLAN} 1"]
 
 
 def test_settings_of_a_question_are_sent_and_the_usual_ones_are_not(browser):
@@ -137,6 +160,21 @@ def test_an_answer_that_files_do_not_give_shows_the_nearest_passages(browser):
         tab.ask("hello")
         tab.page.locator("article").nth(1).locator(".status").wait_for()
         tab.holds(lambda: tab.page.get_by_text("The index is about").count() == 1)
+
+
+def test_a_mark_opens_its_own_quote_and_a_tick_says_that_it_stands_word_for_word(browser):
+    corpus = FakeCorpus([passage(1, "The plan costs 100 euros. Pets are welcome.")])
+    drafts = ["The plan costs 100 euros [1]. Pets are welcome [1]."]
+    with browser.signed_in(scripted(ScriptedEngine(drafts=drafts), corpus=corpus)) as tab:
+        tab.expected.append("status of 404")  # no index has this file
+        tab.ask(PLAN)
+        tab.see(ANSWERED)
+        tab.has(".source .stands", ["stands word for word in your file"])
+        for number in (0, 1):
+            tab.page.locator(".cite").nth(number).click()
+            tab.see(f"Quote {number + 1} of ")
+            tab.has(".cite[aria-pressed=true]", ["1"])
+            tab.holds(lambda at=number: tab.page.locator(".cite").nth(at).get_attribute("aria-pressed") == "true")
 
 
 def test_files_that_disagree_stand_side_by_side(browser):

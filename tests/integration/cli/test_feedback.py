@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from support.garden import BEGIN, CUP, GREENHOUSE
 
+from local_rag.evaluation.cases import read_cases
 from local_rag.evaluation.figures import is_right
 from local_rag.evaluation.labels import case_of_feedback
 from local_rag.runtime.history import History
@@ -53,6 +54,29 @@ def test_it_goes_with_its_chat_its_index_and_by_age(here, history, ids, said, mo
     assert [each.question for each in history.judgements()] == [BEGIN]
     said("remove --index default")
     assert history.judgements() == []
+
+
+@pytest.mark.slow
+def test_judged_answers_become_cases_without_a_word_where_the_judgement_says_enough(here, history, ids, said):
+    make = "eval make mine.jsonl --from-feedback"
+    history.judge(ids[GREENHOUSE], True, note="with its price")
+    history.judge(ids[CUP], True)
+    history.judge(ids[BEGIN], False, note="no idea")
+    text = said(make)
+    assert "2 cases of feedback kept in mine.jsonl (2 cases now)" in text
+    assert "1 answer left out: say on the page what a right answer says" in text
+    (first, second) = read_cases(here / "mine.jsonl")
+    assert (first.question, first.answerable, first.relevant[0].file) == (GREENHOUSE, True, "plan.md")
+    assert first.answers[-1] == first.relevant[-1].quote, "its quotes are right"
+    assert first.note.startswith("feedback on the run ") and first.note.endswith(": with its price")
+    assert (second.question, second.answerable, second.relevant) == (CUP, False, ())
+    history.judge(ids[BEGIN], False, expected="3 May")
+    text = said(make)
+    assert "1 case of feedback kept in mine.jsonl (3 cases now)" in text and "2 questions were there already" in text
+    assert read_cases(here / "mine.jsonl")[2].answers == ("3 May",)
+    assert "3 answers from other indexes left out" in said(f"{make} --index other")
+    said("eval mine.jsonl --graph plain --out run")
+    assert any(each["kind"] == "cases" for each in said.json("kept"))
 
 
 def test_what_is_relevant_by_what_a_person_says(here, history, ids):

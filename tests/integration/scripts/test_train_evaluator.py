@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 
 import numpy as np
@@ -18,7 +19,7 @@ from local_rag.runtime.opening import open_evaluator
 sys.path.append(str(CHECKOUT / "scripts"))
 
 from evaluator.calibration import logistic
-from evaluator.examples import PRESENT, Example, Pair, encoded, pairs, questions
+from evaluator.examples import OTHER, PRESENT, UNSURE, Example, Pair, encoded, pairs, questions, round_of
 
 TEXT = "The lamp was lit in 1871 by Ada Moren. It burned whale oil."
 OIL = "Whale oil was sold in barrels at the harbour. Nobody liked its smell."
@@ -60,6 +61,17 @@ def test_questions_and_pairs_of_public_formats(squad, tmp_path):
     ]
     lines.write_text("\n".join(map(json.dumps, rows)))
     assert list(pairs(lines)) == [Pair("Ada lit it.", TEXT, True), Pair("Bo lit it.", TEXT, False)]
+
+
+def test_a_round_has_passages_that_do_not_answer(squad):
+    known = list(questions(squad))
+    made = [each for seed in range(40) for each in round_of(known, [Pair("a", "b", True)], random.Random(seed))]
+    lamp = [each for each in made if isinstance(each, Example) and each.question == LIT]
+    assert {each.text for each in lamp} >= {TEXT, "It burned whale oil.", OIL, BREAD}
+    assert all((each.relevance == PRESENT) is ("Ada Moren" in each.text) for each in lamp)
+    assert {each.relevance for each in lamp if each.text == OIL} == {UNSURE}
+    assert {each.relevance for each in lamp if each.text == BREAD} == {OTHER}
+    assert {each.title for each in lamp if each.start >= 0} == {"", "Skerry Light"}
 
 
 def test_no_weight_of_a_calibration_is_below_zero():

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
+from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
 from support.graph_runs import final_state, ids
 
 from local_rag.config.values import Limits
+from local_rag.core.verdicts import Graded
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import Deps, Options
+from local_rag.graphs.graph import Graph
+from local_rag.graphs.nodes.node import node
+from local_rag.graphs.nodes.retrieval import retrieve
+from local_rag.graphs.nodes.routing import route_question
 from local_rag.graphs.state import BEGINNING
 from local_rag.web.search import Off
 
@@ -43,6 +48,35 @@ def test_the_marks_of_the_result_are_its_citations_and_its_documents():
             (2, "/notes/1.md"),
             (1, "/notes/3.md"),
         ]
+
+
+@node("looking twice")
+def look_twice(state, deps, emit):
+    """A node that spends two calls, a budget and a try."""
+    return {
+        "usage": ONE_CALL + ONE_CALL,
+        "tries": {"rewrites": 1},
+        "spent": ["rewrites"],
+        "decisions": [Graded("looked", "twice")],
+    }
+
+
+def test_branches_run_in_parallel():
+    graph = Graph()
+    for added in (route_question, retrieve, look_twice):
+        graph.add_node(added)
+        graph.add_edge("begin", added.__name__)
+        graph.add_edge(added.__name__, "finish")
+    app = graph.compile(InMemorySaver())
+    engine = ScriptedEngine(source="direct")
+    for thread in ("1", "2"):
+        config = {"configurable": {"thread_id": thread}}
+        state = final_state(app, deps(engine, allow_direct=True), config=config)
+        assert sorted(state["path"]) == ["begin", "finish", "look_twice", "retrieve", "route_question"]
+        assert sorted(decision.kind for decision in state["decisions"]) == ["looked", "route"]
+        assert state["usage"].calls == 3
+        assert (state["tries"], state["spent"]) == ({"rewrites": 1}, ["rewrites", "web_searches"])
+        assert (len(state["nearest"]), state["route"]) == (3, "direct")
 
 
 @pytest.mark.parametrize("name", GRAPHS)
