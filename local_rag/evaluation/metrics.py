@@ -24,6 +24,8 @@ from math import log2
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NO_CURRENCY = str.maketrans("", "", "£€¥")
+"""The signs that are to money what the script's own $ is."""
 
 
 def normalized(text: str) -> str:
@@ -52,10 +54,11 @@ def containment(text: str, answers: Sequence[str]) -> float:
     """Return 1 if the text contains the words of an answer one after the other, else 0.
 
     "Accuracy" of short answers by Mallen et al., When not to trust language models, ACL 2023, and of Self-RAG (Asai et
-    al., section 4.1): there on characters, here on whole words, so that "9" is not in "1920".
+    al., section 4.1): there on characters, here on whole words, so that "9" is not in "1920"; "168" is in "£168".
     """
-    normal = normalized(text)
-    return float(any(f" {answer} " in f" {normal} " if answer else not normal for answer in _references(answers)))
+    normal = normalized(text.translate(_NO_CURRENCY))
+    references = _references([answer.translate(_NO_CURRENCY) for answer in answers])
+    return float(any(f" {answer} " in f" {normal} " if answer else not normal for answer in references))
 
 
 def _references(answers: Sequence[str]) -> list[str]:

@@ -64,6 +64,7 @@ def test_text_is_normalised_as_by_the_script_of_squad(text, expected):
         ("an", ["The", "?"], 1, 1, 1),
         ("x, y", ["x y"], 1, 1, 1),
         ("new york city", ["york"], 0, 2 * 1 / (3 + 1), 1),
+        ("it costs £168", ["168"], 0, 0, 1),  # a currency counts as the script's $ does
     ],
 )
 def test_worked_examples_get_their_figures(text, answers, em, f1, held):
