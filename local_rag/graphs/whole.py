@@ -28,6 +28,9 @@ FILES = "files"
 _BRACKETS = str.maketrans("[]", "()")
 """Square brackets of an outline, which would read as marks, become round."""
 
+_KINDS = {"eml": "mail", "msg": "mail", "mbox": "mail"}
+"""The kind of a file by its suffix, where people say another word for it."""
+
 _NUMBER = re.compile(r"\A(\d+)[.)] ")
 """The number of a heading, which would begin a list of its own below the line's bullet."""
 
@@ -42,13 +45,19 @@ class Said(NamedTuple):
 def whole_of(question: str, deps: Deps) -> str:
     """Return the file that a question asks for as a whole, `FILES` if it asks for files, else "".
 
-    A question for the files of an author or a date that no file has is one for a passage.
+    A question for the files of an author or a date that no file has is one for a passage. "The mail from Ann" is a file
+    where she sent only one.
     """
     asked = file_question(question) if deps.index.narrows else None
     if asked and (not asked.made or files_made(asked, deps)):
         return FILES
     name = whole_document(question)
-    return next(iter(deps.index.whole_files(name, deps.within)), "") if name else ""
+    named = deps.index.whole_files(name, deps.within) if name else []
+    made = file_question(name) if name and not named and deps.index.narrows else None
+    if made and made.made:
+        hits = files_made(made, deps)
+        named = [str(hit.passage.metadata["source"]) for hit in hits if len(hits) == 1]
+    return next(iter(named), "")
 
 
 def outline_said(lines: Sequence[OutlineLine], first: Document) -> Said:
@@ -70,7 +79,8 @@ def files_made(asked: FileQuestion, deps: Deps) -> list[FileHit]:
     hits = list[FileHit]()
     for file in files:
         first = deps.index.passages_of(file.path)[0]
-        if not asked.kind or asked.kind in map(stem, words(f"{file.path} {first.metadata['title']}")):
+        said = words(f"{file.path} {first.metadata['title']}")
+        if not asked.kind or asked.kind in {_KINDS.get(word, stem(word)) for word in said}:
             span = next(iter(sentences(first.page_content)), Span(0, len(first.page_content)))
             start = int(first.metadata["start"])
             hits.append(FileHit(first, span.of(first.page_content), start + span.start, start + span.end, 0, False))

@@ -177,8 +177,8 @@ def _searchable(index: Index, report: SyncReport) -> str:
 def _say_unread(index: Index, embedder: OwnEmbedder, display: Display) -> None:
     if language := index.unread_language(embedder.reads):
         said = f"most documents are in {NAMES[language]}, which the embedder {embedder.name} does not read"
-        display.say(f"{said}: they are found by their words. local-rag models lists embedders that read it;")
-        display.say("  then: local-rag index --reembed --embedder NAME")
+        display.say(f"{said}: they are found by their words")
+        display.say("  local-rag models lists embedders that read it; then: local-rag index --reembed --embedder NAME")
 
 
 def _embedded(index: Index, report: SyncReport, display: Display, *, gives_way: bool = True) -> SyncReport:
@@ -215,7 +215,8 @@ def _with_scans(index: Index, ocr: Ocr, report: SyncReport, display: Display, *,
             if progress.done == MEASURED < progress.total:
                 seconds = progress.seconds / MEASURED
                 left = time_left(seconds * (progress.total - MEASURED))
-                display.say(f"OCR takes {seconds:.1f} s per page: {left}; Ctrl-C loses at most the page in hand")
+                display.say(f"OCR takes {seconds:.1f} s per page: {left}")
+                display.say("  Ctrl-C loses at most the page in hand")
 
         report = index.read_scans(report, ocr.languages, tell)
     report = replace(report, seconds=report.seconds + time.monotonic() - began)

@@ -99,7 +99,8 @@ class _Told:
         self._lines.flush()
 
     def say(self, line: str) -> None:
-        self.tell("note", {"text": line})
+        if not line.startswith("  "):  # indented lines say what to type in a terminal
+            self.tell("note", {"text": line})
 
     @contextmanager
     def progress(self, doing: str = "") -> Iterator[ShowProgress]:

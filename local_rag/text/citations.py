@@ -67,6 +67,7 @@ _OWN_REFUSAL = re.compile(
     rf"(?:based on [^.,]*, )?(?:(?:the|this|these) {_PASSAGES} (?:(?:do|does|did) not|don't|doesn't) (?:\w+ly )?"
     r"(?:mention|contain|provide|specify|say|state|include|give|indicate|list|tell|answer)\b"
     r"|there is no (?:mention|information)\b"
+    r"|no information (?:about|on|regarding) [^.]* (?:is|was) (?:provided|available|found)(?: in\b|[.,]|$)"
     r"|[^.]* (?:is|are|was|were) not (?:\w+ly )?(?:mentioned|contained|provided|specified|stated|included|given"
     rf"|indicated|listed|found) in (?:any of )?(?:the|this|these) {_PASSAGES}(?:[.,]|$))"
 )

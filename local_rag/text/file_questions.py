@@ -23,7 +23,7 @@ class FileQuestion(NamedTuple):
     made: bool = False
 
 
-_ANY = "file document paper text page dateien datei dokument dokumente dokumenten seiten unterlagen texte".split()
+_ANY = "file document paper text page article dateien datei dokument dokumente dokumenten seiten unterlagen texte".split()
 _NOUNS = """files? documents? papers? texts? pages? contracts? agreements? leases? letters? mails? e-?mails? messages?
     notes? reports? invoices? bills? offers? quotes? books? articles? memos? minutes protocols? policies policy manuals?
     handbooks? guides? spreadsheets? presentations? slides pdfs? specifications? specs? proposals? certificates?
@@ -47,8 +47,8 @@ _FORMS = [
         rf" (?:(?:that|which) {_HOLD}|mentioning|containing|with|about|naming|on|having) {_X}",
         rf"(?:which|what) (?:of (?:my|the|our|these) )?{_NOUN} (?:is|are|was|were|did|has|have)"
         rf" (?P<made>{_MADE}(?: by| on| in| from)?|by|from) {_X}",
-        rf"(?:please )?(?:list|show|find|name|give)(?: me)?(?: all| every| the| all the| any| my)* {_NOUN}"
-        rf" (?:(?:that|which) (?:is|are|was|were) )?(?P<made>{_MADE}(?: by| on| in| from)?|by|from) {_X}",
+        r"(?:(?:please )?(?:list|show|find|name|give)(?: me)? )?(?:(?:all|every|the|any|my) )*"
+        rf"{_NOUN} (?:(?:that|which) (?:is|are|was|were) )?(?P<made>{_MADE}(?: by| on| in| from)?|by|from) {_X}",
         rf"welche (?:der |von den |meiner )?{_NOUN} (?:erwähnen|erwähnt|enthalten|enthält|nennen|nennt|haben|hat"
         rf"|handeln von|behandeln) {_X}",
         rf"in welche[nmr] (?:der |von den |meiner )?{_NOUN} (?:steht|stehen|kommt|geht es um|wird|werden) {_X}"

@@ -76,6 +76,8 @@ _FILE_NAME = re.compile(r"_|\.[a-z]{2,4}\b")
 _ISO_DATE = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-\d\d\b")
 _VERBS = frozenset(("March", "May"))
 """The months whose names are verbs in small letters."""
+_PLURAL = re.compile(r"(?<=[a-z][^\Wsui])s\b")
+"""The ending of "rents", which are those of both sides of a comparison."""
 _OF = frozenset("of in for at on by from".split())
 _COUNTED = re.compile(
     r"\b(?P<number>[2-9]|1\d|two|three|four|five|six|seven|eight|nine|ten)(?: [a-z-]+){0,2} [a-z-]+s\b"
@@ -238,7 +240,8 @@ def sides(question: str) -> list[tuple[str, str]]:
     asks = match["tail"] or (f"What is the {match['aspect']}" if match["aspect"] else "")
     found = []
     for side in own:
-        whole = _FILE_NAME.sub(" ", " ".join([*before, side, *behind])).strip()
+        of = "the " * bool(before) + _PLURAL.sub("", " ".join(before).replace("ies ", "y "))
+        whole = _FILE_NAME.sub(" ", " ".join([of, side, *behind])).strip()
         found.append((side, f"{asks} ({whole})?" if asks else f"What is {whole}?"))
     return found
 

@@ -7,6 +7,8 @@ const PIECE = 600_000; // bytes of a file that are sent at once
 // {running, id, kind, index, at, notes, report, error}
 export const job = shared({ kind: "index", notes: [] });
 
+export const BUSY = { message: "other work goes on here", hint: "drop the files again when it has ended" };
+
 const tell = (change) => job.set({ ...job.value, ...change });
 const note = (text) => tell({ notes: [...job.value.notes, text] });
 

@@ -40,7 +40,8 @@ def test_whole_files_in_a_terminal(tmp_path, monkeypatch, said):
     assert said("search --files 'notice period' --index leases").startswith('leases/a.md: "The notice period is')
     assert said("search --files 'Zanzibar' --index leases") == "nothing found\n"
     assert "- leases/a.md" in said("ask 'Which leases were written by Ada Quill?' --index leases")
-    assert "- leases/a.md" in said("ask 'Which leases are from May 2024?' --index leases")
+    assert "- leases/a.md" in said("ask 'leases from May 2024' --index leases")
+    assert "Lease of a flat: md" in said("ask 'What does the lease by Ada Quill say?' --index leases")
     for asked in (
         "leases were written in 1987",
         "leases are from 31 February 2024",

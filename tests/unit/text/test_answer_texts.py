@@ -90,6 +90,7 @@ def test_what_is_compared_with_is_known_in_every_language(table):
         "The passages do not explicitly state the price.",
         "The chip number of Pepper is not mentioned in the provided passages.",
         "Based on the information provided in the passage, there is no mention of a meeting. It describes an invoice.",
+        "No information about potato harvests in 2022 is provided.",
     ],
 )
 def test_a_refusal_is_known_as_models_write_it(reply):
@@ -103,6 +104,7 @@ def test_a_refusal_is_known_as_models_write_it(reply):
         "Die Antwort steht in den Textstellen.",
         "",
         "The rent is not included in the price.",
+        "No information about customers is provided to others.",
         "The fee is 5 euros. There is no information on taxes.",
     ],
 )

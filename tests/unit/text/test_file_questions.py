@@ -21,6 +21,7 @@ from local_rag.text.questions import in_other_words, parts
         ("Welche Verträge enthalten eine Vertragsstrafe?", "Vertragsstrafe", "vertrag", False),
         ("Which of my letters were written by Ann Reed?", "Ann Reed", "letter", True),
         ("list the invoices from May 2024", "May 2024", "invoic", True),
+        ("the mails from Ann Reed", "Ann Reed", "mail", True),
         ("In welchen Dateien steht Anvil Court?", "Anvil Court", "", False),
     ],
 )

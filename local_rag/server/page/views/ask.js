@@ -4,7 +4,7 @@ import { ask, asking as shown, clear, isLost, isUnderWay, join, queue, stop } fr
 import {
   html, say, useCallback, useEffect, useLater, useLayoutEffect, useRef, useState, useWindow,
 } from "../html.js";
-import { take } from "../indexing.js";
+import { BUSY, job, take } from "../indexing.js";
 import { Progress } from "../parts/begin.js";
 import { Composer, draft } from "../parts/composer.js";
 import { Ended, LiveTurn, Waiting } from "../parts/live_turn.js";
@@ -53,6 +53,7 @@ export default function Ask({ route }) {
   const openPassage = (passage, opener) => quotes.open([passage], passage, opener);
   useWindow("drop", async ({ dataTransfer }) => {
     if (!dataTransfer.files.length) return;
+    if (job.value.running) return setProblem(BUSY);
     setHasDropped(name);
     const files = await take([...dataTransfer.files], settings.index);
     if (files.length) set({ ...settings, files });
@@ -67,7 +68,7 @@ export default function Ask({ route }) {
   return html`<${Beside} quotes=${quotes} scroller=${scroller}>
     <h1 class="unseen">${name || "Ask"}</h1>
     <div class="turns">
-      <${Problem} error=${problem} retry=${reload} />
+      <${Problem} error=${problem} retry=${problem === BUSY ? null : reload} />
       ${!name && !here && html`<${Welcome} settings=${settings} onAsk=${send}
         onIndex=${(index) => set({ ...settings, index })} />`}
       ${turns.map((turn, at) => (turn.state

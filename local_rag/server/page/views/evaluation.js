@@ -1,7 +1,7 @@
 // Evaluations: one is run here, those that are kept have a report, and answers that a person has judged become cases.
 import { path, post } from "../api.js";
 import { html, submitted, useState, useWindow } from "../html.js";
-import { follow, job } from "../indexing.js";
+import { BUSY, follow, job } from "../indexing.js";
 import { FilePick, Progress } from "../parts/begin.js";
 import { CaseFile } from "../parts/case_dialog.js";
 import { Icon } from "../parts/icon.js";
@@ -18,7 +18,8 @@ export default function Evaluation({ route: { query: { index } } }) {
   const [{ value, error }, load] = useReply("evaluations", running);
   const { evaluations = [], cases = [] } = value || {};
   const run = (cases, text) => follow("evaluations", { cases, ...(index && { index }), ...(text && { text }) });
-  const take = ([file]) => file && !running && file.text().then((text) => run(file.name, text));
+  const [refused, setRefused] = useState(null);
+  const take = ([file]) => file && file.text().then((text) => (running ? setRefused(BUSY) : run(file.name, text)));
   useWindow("drop", ({ dataTransfer }) => take(dataTransfer.files));
   return html`<div class="page">
     <div class="row"><h1 class="fill">Evaluation</h1><${IndexChoice} view="evaluation" value=${index} /></div>
@@ -30,6 +31,7 @@ export default function Evaluation({ route: { query: { index } } }) {
     <p class="small">Or drop it here. Each line is a case, such as${" "}
       <code>${'{"question": "When does the lease end?", "answers": ["30 June"]}'}</code></p>
     <${Progress} kind="evaluations" />
+    <${Problem} error=${running && refused} />
     <${Problem} error=${error} retry=${load} />
     ${kind === "evaluations" && report && html`<section class="card stack" aria-label="The figures">
       <${FileLink} path=${path("evaluations", report.id, "report")} target="_blank" rel="noopener">

@@ -239,13 +239,14 @@ def test_kind(question, kind):
         ("What is the difference between a mill and a bakery?", ["a mill", "a bakery"]),
         ("Compare white-box and black-box attacks.", ["white-box attacks", "black-box attacks"]),
         ("Compare the rents of the flats in Elm Street and Mill Lane.",
-         ["rents of the flats in Elm Street", "rents of the flats in Mill Lane"]),
+         ["the rent of the flat in Elm Street", "the rent of the flat in Mill Lane"]),
         ("How did the balance of the club change between May and June 2024?",
          ["the balance of the club in May 2024", "the balance of the club in June 2024"]),
         ("What covers the differences between mills and bakeries, such as what mill?", []),
         ("Who owns the mill and the bakery?", []),
-        ("How do the rents of Elm Street and Mill Lane differ?", ["rents of Elm Street", "rents of Mill Lane"]),
-        ("Compare the rent in the draft and in the signed lease", ["rent in draft", "rent in signed lease"]),
+        ("How do the rents of Elm Street and Mill Lane differ?", ["the rent of Elm Street", "the rent of Mill Lane"]),
+        ("Compare the rent in the draft and in the signed lease", ["the rent in draft", "the rent in signed lease"]),
+        ("Compare the bus policies of A and B", ["the bus policy of A", "the bus policy of B"]),
     ],
 )  # fmt: skip
 def test_a_comparison_asks_for_each_of_its_sides(question, each):
