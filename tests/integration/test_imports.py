@@ -57,6 +57,7 @@ def test_a_server_imports_nothing_heavy_before_it_prints_its_address():
     assert not loaded_by("import local_rag.server.serving") & HEAVY
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("converted")
 def test_a_search_loads_what_embeds_and_nothing_that_answers(monkeypatch, tmp_path):
     enter(monkeypatch, tmp_path)

@@ -96,6 +96,7 @@ def test_a_bundle_is_whole_and_the_command_says_sizes_and_sums(wheels, tmp_path,
     assert "and the models minilm" in readme and "by another route than this disk" in readme
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on(made_with, tmp_path, wheels):
     folder = tmp_path / "bundle"
     leaf = wheels / "leaf-1.0-py3-none-any.whl"
@@ -155,6 +156,7 @@ def test_an_index_that_is_embedded_in_part_is_not_carried(made_with, tmp_path, i
     assert refused.value.hint.startswith("local-rag index --embed-only --index ")
 
 
+@pytest.mark.slow
 def test_an_embedder_of_ollama_travels_and_an_evaluator_that_is_not_whole_is_left(
     made_with, tmp_path, home, monkeypatch
 ):
@@ -170,6 +172,7 @@ def test_an_embedder_of_ollama_travels_and_an_evaluator_that_is_not_whole_is_lef
     assert any("the evaluator mine is not carried" in line for line in made_with.said)
 
 
+@pytest.mark.slow
 def test_everything_that_can_be_carried(made_with, tmp_path, home, index, monkeypatch):
     monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "store"))
     ollama_model(tmp_path / "store")

@@ -73,6 +73,7 @@ def test_a_removed_file_does_not_answer_any_more(here, said, tmp_path):
     said(f"remove {tmp_path}", 2)
 
 
+@pytest.mark.slow
 def test_a_file_that_has_changed_since_is_quoted_with_that(here, said, tmp_path):
     """Check size and time of a cited file before an answer; an index from another machine is trusted."""
     file = tmp_path / "old.md"
@@ -143,6 +144,7 @@ def test_no_index_is_made_of_nothing(home, said):
     assert not list((home / "data" / "indexes").iterdir())
 
 
+@pytest.mark.slow
 def test_an_index_keeps_its_own_passages_unless_others_are_asked_for(here, said):
     said(f"index {here} --index short --chunk-size 32")
     for command in (f"ask {GREENHOUSE}", "search greenhouse", "index", "status", "doctor"):

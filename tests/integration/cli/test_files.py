@@ -56,6 +56,7 @@ def test_files_are_listed_with_what_is_known_of_them_and_what_they_say_of_themse
     assert "no indexed file matches '*.pdf'" in error and hint.startswith("hint: local-rag files")
 
 
+@pytest.mark.slow
 def test_what_is_excluded_is_shown_and_stays_out(notes, said):
     line = "Left out of notes by --exclude: diary.txt and old/ (--no-exclude PATTERN takes one back)"
     for command in ("index notes --exclude diary.txt --exclude old/", "index notes"):

@@ -73,6 +73,7 @@ def test_a_terminal_shows_runs_within_its_width(here, width):
     assert max(map(len, lines)) <= width and "\x1b" not in "".join(lines)
 
 
+@pytest.mark.slow
 def test_the_question_of_a_run_is_asked_again_with_its_graph_and_the_settings_of_today(here, said, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_GRAPH", "plain")
     (here / "notes/plan.md").write_text("# Garden plan\n\n## Costs\n\nThe greenhouse costs 5,900 euros.\n")
@@ -84,6 +85,7 @@ def test_the_question_of_a_run_is_asked_again_with_its_graph_and_the_settings_of
     said(f"runs again {before[0]}", 3)
 
 
+@pytest.mark.slow
 def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(here, said, ollama, monkeypatch):
     ollama.models["qwen3:4b-instruct"] = Model()
     whole = "When was the fence paid for?"

@@ -42,6 +42,7 @@ def test_ranking_by_words_alone_needs_no_vectors(cases, tmp_path):
     assert run(["eval", str(cases), "--retrieval-only", "--mode", "words", "--out", str(tmp_path / "words")]) == 0
 
 
+@pytest.mark.slow
 def test_a_fallback_corpus_that_is_half_embedded_is_refused_too(cases, tmp_path, capsys):
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved" / "page.txt").write_text("The lighthouse is 48 metres tall.", "utf-8")

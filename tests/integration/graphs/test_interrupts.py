@@ -103,6 +103,7 @@ def test_every_way_through_a_graph_is_the_same_with_interruptions(number, way, w
     check(way.graph, lambda: World(**way.given), lambda: saver, when)
 
 
+@pytest.mark.slow
 @settings(max_examples=max(4, settings().max_examples // 10), deadline=None)
 @given(name=st.sampled_from(sorted(GRAPHS)), engine=engines, method=methods, when=st.sampled_from(WHEN))
 def test_any_verdicts_in_any_wiring_are_the_same_with_interruptions(name, engine, method, when):

@@ -56,6 +56,7 @@ def test_each_file_is_asked_alone_for_each_part_and_what_it_does_not_say_is_said
             rows(rag, ["nothing/*"])
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_kept_until_the_file_changes_and_a_stopped_question_goes_on(leases):
     with Rag.from_files(["leases"], index="leases") as rag:
         stop = Cancel()

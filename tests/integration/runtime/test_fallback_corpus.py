@@ -120,6 +120,7 @@ def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(note
     assert "skerryvore" in queries[-1].casefold(), "the standalone question is searched for as it is"
 
 
+@pytest.mark.slow
 def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     index(saved, "lamps")
     by_name, _ = answered(web__source="lamps")
@@ -134,6 +135,7 @@ def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
     assert len(of_lamps) == 2, "its runs go with a fallback corpus, too"
 
 
+@pytest.mark.slow
 def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     source, lines = opened(saved)
     assert lines == [f"fallback corpus {saved}: added {saved / 'lighthouse.html'}"]
@@ -200,6 +202,7 @@ def test_what_is_no_fallback_corpus_is_said_in_one_line(notes, saved, tmp_path):
         assert message in str(raised.value) and raised.value.hint, source
 
 
+@pytest.mark.slow
 def test_a_graph_that_does_not_search_needs_no_fallback_corpus(notes, tmp_path, capsys):
     asked = ["ask", "When does the bakery open?", "--engine", "extractive", "--web-from", str(tmp_path / "gone")]
     assert run([*asked, "--graph", "self-rag"]) != 2
@@ -242,6 +245,7 @@ def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
     assert kept.delete(settings, [item]) == [] and not (here / "index.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
     asked = ["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]
     assert run([*asked, "--web"]) == 0

@@ -37,6 +37,7 @@ def client(here, serve):
     return serve()
 
 
+@pytest.mark.slow
 def test_evaluations_are_listed(client):
     (old,) = client.got("/api/evaluations")["evaluations"]
     assert (old["name"], old["cases"], old["graphs"], old["report"]) == ("mine", 3, ["plain"], True)
@@ -60,6 +61,7 @@ def ran(response):
     return events_of(response.text)
 
 
+@pytest.mark.slow
 def test_cases_of_a_person_are_asked_as_a_job_and_the_figures_are_its_report(client, here):
     (kept,) = client.got("/api/evaluations")["cases"]
     asked = {"cases": "of mine.jsonl", "text": (here / "data/cases" / f"{kept}.jsonl").read_text()}
@@ -88,6 +90,7 @@ def test_what_is_no_case_is_said_in_a_line(client, asked, said):
     assert error["message"].startswith(said)
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_and_tried_as_a_job(client, ollama, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     done = ran(client.post("/api/models", {"model": "llama3.2:3b", "do": "pull"}))

@@ -106,6 +106,7 @@ def added(client, **body):
     return events_of(response.text)[-1]
 
 
+@pytest.mark.slow
 def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
     client, root = serve(), file_id(str(at_home))
     indexed(at_home / "notes")
@@ -123,6 +124,7 @@ def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
     assert "three months" in client.posted("/api/ask", question)["text"], "not the one that was deleted"
 
 
+@pytest.mark.slow
 def test_the_sample_is_an_index_of_its_own_with_questions_of_its_own(serve, converted):
     client = serve()
     assert added(client, root="sample")[1]["new"] == 5
@@ -146,6 +148,7 @@ def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
     client.posted("/api/ask", {**question, "files": ["0" * 16]}, 404)
 
 
+@pytest.mark.slow
 def test_questions_are_suggested_from_titles_and_headings(serve, at_home):
     client, lease = serve(), "# Lease\n\n## Notice period\n\nThree months.\n"
     assert client.got("/api/index/suggestions") == {"questions": []}

@@ -92,6 +92,7 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
     assert indexed.posted("/api/index/sync", {"index": "none", "stream": False}, 404)["code"] == "not_found"
 
 
+@pytest.mark.slow
 def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes):
     def changes():
         told = indexed.got("/api/index/changes")
@@ -112,6 +113,7 @@ def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes)
     assert changes() == {}
 
 
+@pytest.mark.slow
 def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
     client = serve(a_workspace(roots=[notes]))
     root = client.got("/api/index")["allowed"][-1]["file_id"]
@@ -180,6 +182,7 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     assert indexed.got("/api/index")["roots"] == [] and notes.exists()
 
 
+@pytest.mark.slow
 def test_what_is_hinted_at_is_done(indexed, notes):
     (notes / ".env").write_text("TOKEN=lamp")
     synced()
@@ -213,6 +216,7 @@ def test_an_index_is_changed_by_one_at_a_time(indexed):
             assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
 
 
+@pytest.mark.slow
 def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_one_goes_on(indexed, notes):
     for number in range(80):
         (notes / f"new{number}.txt").write_text(f"Note {number} is about lamp {number}.")
@@ -231,6 +235,7 @@ def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_on
     assert indexed.got("/api/index")["files"] == 82
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the process in /proc")
 def test_what_indexes_is_another_process_and_ends_with_its_server(indexed, notes):
     (notes / "well.txt").write_text("The well is 12 metres deep.")

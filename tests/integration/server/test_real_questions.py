@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.asking import asked
 from support.serving import marked, text_of
 
@@ -11,6 +12,7 @@ BEFORE = "The garden has a greenhouse and a shed. " * 30
 AFTER = " The hedge is cut in June." * 40
 
 
+@pytest.mark.slow
 def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(serve, tmp_path, capsys):
     notes = tmp_path / "notes"
     notes.mkdir()

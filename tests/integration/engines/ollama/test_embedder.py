@@ -109,6 +109,7 @@ def test_a_stop_ends_a_call_that_waits(server):
     assert server.requests[-1].aborted
 
 
+@pytest.mark.slow
 def test_index_search_and_change_to_it(server, tmp_path, monkeypatch, capsys):
     (tmp_path / "lamp.md").write_text("# Lamp\n\nDie Leuchtturmlampe wird abends angezündet.")
     (tmp_path / "soup.md").write_text("# Soup\n\nKochen Sie die Suppe langsam.")

@@ -26,6 +26,7 @@ def test_unit_rows_of_float32():
         assert embed([]).shape == (0, minilm().dimension)
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_its_neighbours_and_threads_share_one_model():
     alone = np.vstack([minilm().embed_documents([text]) for text in TEXTS])
     assert np.allclose(minilm().embed_documents(TEXTS[::-1])[::-1], alone, atol=1e-5)

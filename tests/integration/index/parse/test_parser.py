@@ -104,6 +104,7 @@ def test_a_slow_file_is_given_up_and_the_next_gets_a_fresh_worker(sleepy, note):
     assert texts(parser, note) == [SENTENCE] and parser.pid != first
 
 
+@pytest.mark.slow
 @POSIX
 def test_a_crash_is_a_skipped_file_and_between_two_files_no_fault_of_the_second(sleepy, note):
     parser, slow = sleepy

@@ -119,6 +119,7 @@ def test_another_embedder_leaves_nothing_of_the_old_vectors(index):
         is_right(again, embedder=other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["lists"], indirect=True)
 def test_all_passages_gone(index):
     index.remove(list(texts(0, 200)))

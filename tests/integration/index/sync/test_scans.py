@@ -47,6 +47,7 @@ def pages_read(tmp_path):
     return len(asked.read_text().splitlines()) if asked.exists() else 0
 
 
+@pytest.mark.slow
 def test_pages_wait_until_ocr_is_asked_for(index, folder, tmp_path):
     report = index.sync([folder])
     assert (report.scans, report.ignored, len(report.new)) == (3, {".png": 1}, 1)

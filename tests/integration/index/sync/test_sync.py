@@ -477,6 +477,7 @@ def test_what_says_nothing_is_refused(notes, names, options, said):
 # --- what is read
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_long_keeps_its_text_and_is_tried_again_when_it_changes(notes, monkeypatch):
     def sync(expected, **options):
         notes.sync(expected, "plan.xyz", loaders=OWN, **options)

@@ -346,6 +346,7 @@ def test_a_formula_without_a_stored_value_is_no_empty_cell(tmp_path):
     assert file.warnings == ("formulas without a stored value in the sheet Costs: 1",)
 
 
+@pytest.mark.slow
 def test_a_hostile_sheet_ends_in_time(tmp_path):
     workbook(tmp_path / "a.xlsx", costs)
     with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
