@@ -23,7 +23,8 @@ class FileQuestion(NamedTuple):
     made: bool = False
 
 
-_ANY = "file document paper text page article dateien datei dokument dokumente dokumenten seiten unterlagen texte".split()
+_ANY = """file document paper text page article dateien datei dokument dokumente dokumenten seiten unterlagen
+    texte""".split()
 _NOUNS = """files? documents? papers? texts? pages? contracts? agreements? leases? letters? mails? e-?mails? messages?
     notes? reports? invoices? bills? offers? quotes? books? articles? memos? minutes protocols? policies policy manuals?
     handbooks? guides? spreadsheets? presentations? slides pdfs? specifications? specs? proposals? certificates?
