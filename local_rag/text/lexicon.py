@@ -81,7 +81,7 @@ UNITS = {
 ABBREVIATIONS = frozenset(
     """mr mrs ms dr prof sr jr st mt vs etc e.g i.e cf al fig figs eq eqs no nos vol vols pp ed eds ca approx inc ltd co
     corp dept est jan feb mar apr jun jul aug sep sept oct nov dec a.m p.m u.s u.k u.n ph.d gen col lt sgt rev hon
-    sec ch art bzw z.b d.h usw nr""".split()
+    sec ch art sen rep gov capt maj pres messrs ext tel bzw z.b d.h usw nr inkl zzgl ggf abs str mio mrd""".split()
 )
 """Abbreviations whose full stop may stand inside a sentence."""
 

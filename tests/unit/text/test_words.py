@@ -29,6 +29,10 @@ def split(text):
             "Dr. Smith of the U.S. Army came, e.g. in May. He left.",
             ["Dr. Smith of the U.S. Army came, e.g. in May.", "He left."],
         ),
+        (
+            "The late Sen. John Quill was held there, inkl. Tel. und § 4 Abs. 2.",
+            ["The late Sen. John Quill was held there, inkl. Tel. und § 4 Abs. 2."],
+        ),
         ("He met J. R. R. Tolkien. It rained.", ["He met J. R. R. Tolkien.", "It rained."]),
         ("It is equal to P. Again, nobody knows.", ["It is equal to P.", "Again, nobody knows."]),
         ("Version 1.2 is out. See Sec. 3.2 of it.", ["Version 1.2 is out.", "See Sec. 3.2 of it."]),
