@@ -287,18 +287,29 @@ def _about(part: str) -> str:
 
 
 _OTHERWISE = [
-    (re.compile(rf"when (does|do|will|did) (.+?) (?:{verbs})\??", re.IGNORECASE), forms)
-    for verbs, forms in (
-        ("end|expire|finish|run out|terminate", ("When {0} {1} expire?", "Until when {0} {1} run?")),
-        ("begin|start|commence", ("When {0} {1} commence?", "From when {0} {1} run?")),
+    (re.compile(form, re.IGNORECASE), others)
+    for form, *others in (
+        (r"when (does|do|will|did) (.+?) (?:end|expire|finish|run out|terminate)",
+         "When {0} {1} expire?", "Until when {0} {1} run?"),
+        (r"when (does|do|will|did) (.+?) (?:begin|start|commence)", "When {0} {1} commence?", "From when {0} {1} run?"),
+        (r"when did (.+?) (?:begin|start) (?:working|to work|work) .+", "When does the employment of {0} start?"),
+        (r"what is (the|its) (\w+ period)", "How long is {0} {1}?"),
+        (r"(?:who|which \w+) (?:attended|took part in|came to|was at|were at) (.+)", "Who was present at {0}?"),
+        (r"(?:what|how much) (?:does|did|do) (.+?) (?:earn|get paid)\b.*|what salary (?:does|did) (.+?) (?:get|earn)",
+         "What is the salary of {0}?"),
+        (r"who(?: is|'s) (.+?)'s boss(?: now)?", "Who is the line manager of {0}?", "Whom does {0} report to?"),
+        (r"who(?: is|'s) looking into (.+?)(?: at the moment| now)?", "Who is investigating {0}?"),
+        (r"how old is (.+)", "When was {0} born?"),
+        (r"where does (.+) live", "What is the address of {0}?"),
     )
-] + [(re.compile(r"what is (the|its) (\w+ period)\??", re.IGNORECASE), ("How long is {0} {1}?",))]
+]  # fmt: skip
 
 
 def in_other_words(question: str) -> list[str]:
     """Return the question as documents may put it: a lease that ends expires, or runs until a day."""
-    found = ((form.fullmatch(question.strip()), forms) for form, forms in _OTHERWISE)
-    return [other.format(*match.groups()) for match, forms in found if match for other in forms]
+    plain = question.strip().rstrip(" ?")
+    found = ((form.fullmatch(plain), others) for form, others in _OTHERWISE)
+    return [other.format(*filter(None, match.groups())) for match, others in found if match for other in others]
 
 
 def of_side(label: str, other: str, text: str) -> bool:

@@ -32,7 +32,7 @@ from local_rag.engines.extractive.quotes import (
 from local_rag.text.answer_language import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, ranked
 from local_rag.text.document_questions import question_to_read
-from local_rag.text.questions import asked, kind_of
+from local_rag.text.questions import asked, in_other_words, kind_of
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, fold
 
@@ -145,10 +145,14 @@ class ExtractiveReader:
         return self._calibration.of_best(probability(answer.logit))
 
     def _read(self, question: str, passages: Sequence[Document]) -> list[Reading]:
-        """Return the evaluator's reading of each passage for the question; small talk is not read."""
+        """Return the evaluator's best reading of each passage, for the question in its own words and in those of
+        documents; small talk is not read.
+        """
         if not passages or kind_of(question) == "small talk":
             return [NOTHING] * len(passages)
-        return self.evaluator.read(question_to_read(question, passages), passages)
+        ways = [question_to_read(text, passages) for text in (question, *in_other_words(question))]
+        each = [self.evaluator.read(way, passages) for way in ways]
+        return [max(readings, key=lambda reading: reading.answerable) for readings in zip(*each, strict=True)]
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:

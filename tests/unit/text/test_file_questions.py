@@ -78,4 +78,6 @@ def test_asked_of_one_document_it_is_the_kind_of_that():
         "Until when does this lease run?",
     ]
     assert in_other_words("What is the notice period?") == ["How long is the notice period?"]
+    assert in_other_words("Which trustees attended the May meeting?") == ["Who was present at the May meeting?"]
+    assert in_other_words("what salary does Ann Reed get") == ["What is the salary of Ann Reed?"]
     assert in_other_words("Who pays?") == []
