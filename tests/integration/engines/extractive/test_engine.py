@@ -116,6 +116,14 @@ def test_a_second_attempt_changes_until_it_refuses(engine):
     assert len(quoted) == len(set(quoted))
 
 
+def test_a_question_is_read_in_the_words_of_documents_too(engine):
+    minutes = [
+        passage(1, "Present were Ada Quill (chair) and Bo Lind. Apologies: Cy Moss.\n\nThe fence is painted in June.")
+    ]
+    said = answer(engine, "Which trustees attended the May meeting?", minutes)
+    assert said == "Present were Ada Quill (chair) and Bo Lind. [1]"
+
+
 def test_without_passages_it_cannot_answer(engine):
     assert answer(engine, "What is a marmot?", PASSAGES, Attempt(direct=True)) == NOT_IN_PASSAGES
 
