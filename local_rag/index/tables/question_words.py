@@ -184,7 +184,8 @@ _DATE = (
     rf"\d{{4}}-\d\d(?:-\d\d)?|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|(?:{_DAY} (?:of )?)?\b(?:{MONTH})\b\.?(?: {_DAY},?(?!\d))?"
     r"(?:,? \d{4})?|\b(?:19|20)\d\d\b(?!\s?[€$£¥%])"
 )
-_VALUE = rf"{_DATE}|{_AMOUNT}"
+CLOCK = r"\d{1,2}:[0-5]\d(?::[0-5]\d)?"
+_VALUE = rf"{CLOCK}|{_DATE}|{_AMOUNT}"
 BETWEEN = re.compile(
     rf"\bbetween ({_VALUE}) and ({_VALUE})|\bfrom ({_DATE}) (?:to|until|till|through) ({_DATE})"
     rf"|\b({MONTH}) ?[-–] ?((?:{MONTH})\b(?: \d{{4}})?)",
@@ -198,14 +199,33 @@ COMPARED_VALUE = re.compile(
 """A number or a date with what it is compared by."""
 
 
+_HALF_DAY = re.compile(
+    r"(?:\bat )?\b(\d{1,2})(?:[:.]([0-5]\d))?\s?([ap])(?:m\b|\.m\.)|(?:\bat )?\bnoon\b", re.IGNORECASE
+)
+"""A time of day as people type it: 5 pm, at 9.30 a.m., noon."""
+_OR_MORE = re.compile(
+    rf"(?:\b(?:at|on|in) )?({_VALUE}) (?:or|and) (later|after|more|over|earlier|before|less|fewer)\b", re.I
+)
+
+
 def ranges(question: str) -> str:
-    """Return a question with its ranges in words of comparison; the year of a range of months is that of its end."""
+    """Return a question with ranges in words of comparison and times of day as 17:00; the year of a range of months is
+    that of its end.
+    """
+
+    def of_day(match: re.Match[str]) -> str:
+        hour = int(match[1] or 12) % 12 + 12 * ((match[3] or "p").lower() == "p")
+        return f"{hour}:{match[2] or '00'}"
+
+    def bound(match: re.Match[str]) -> str:
+        return f"{'at least' if match[2].lower() in ('later', 'after', 'more', 'over') else 'at most'} {match[1]}"
 
     def compared(match: re.Match[str]) -> str:
         first, last = filter(None, match.groups())
         year = re.search(r" (?:19|20)\d\d$", last)
         return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
 
+    question = _OR_MORE.sub(bound, _HALF_DAY.sub(of_day, question))
     return BETWEEN.sub(compared, re.sub(r"\bover the (?=whole\b|entire\b)", "in the ", question))
 
 

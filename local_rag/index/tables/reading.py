@@ -19,6 +19,7 @@ from local_rag.index.tables.question_words import (
     ASKS_WHICH,
     ASKS_WHO,
     ASKS_YES,
+    CLOCK,
     COMPARED_VALUE,
     COMPARISONS,
     COUNTS,
@@ -263,6 +264,8 @@ class Reader:
             if self.dates and date and is_told and (sign == "is" or not of_any_year):
                 place = self._measured(date, self.dates)
                 value = date
+            elif said and re.fullmatch(CLOCK, value):
+                place = self._measured(value, self._times())
             elif number and TAKES_NUMBER.match(said):
                 place = self._measured(value, self.numbers)
             else:

@@ -76,10 +76,10 @@ def letter(path):
     make_zip(path, docx_members(f"{docx_paragraph('The buoys.')}<w:tbl>{table}</w:tbl>"))
 
 
-STORE = """item,qty,loc.,cond.,bought,lent to,kg,paid
-Fog machine,2,Cabinet 2,broken,08/07/2023,,4.5,no
-Brass lamp,3,Barn,good,18/06/2023,Kranich Stage Club,2,yes
-Follow spot,1,Barn,good,01/02/2024,,9,no
+STORE = """item,qty,loc.,cond.,bought,lent to,kg,paid,shown from
+Fog machine,2,Cabinet 2,broken,08/07/2023,,4.5,no,09:30
+Brass lamp,3,Barn,good,18/06/2023,Kranich Stage Club,2,yes,17:00
+Follow spot,1,Barn,good,01/02/2024,,9,no,18:15
 """
 
 
@@ -90,6 +90,8 @@ Follow spot,1,Barn,good,01/02/2024,,9,no
     ("Which item was bought on 8 July?", "item is Fog machine", "sure"),
     ("How many kilos does the follow spot weigh?", "kg is 9", "sure"),
     ("Which items haven't been paid?", "- Fog machine [1]\n- Follow spot", "sure"),
+    ("Which items are shown at 5 pm or later?", "- Brass lamp [1]\n- Follow spot", "sure"),
+    ("Which items are shown before noon?", "Fog machine", "sure"),
     ("What does the club have?", "Kranich Stage Club", "probably"),  # a common word for a name
     ("Where is the lantern of the fog machine?", "'lantern' stands in no row", "in doubt"),
 ])  # fmt: skip
