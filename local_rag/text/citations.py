@@ -64,7 +64,9 @@ _AS_STATED = re.compile(
 
 _PASSAGES = r"(?:(?:provided|given) )?(?:passages?|excerpts?|texts?|context)"
 _OWN_REFUSAL = re.compile(
-    rf"(?:based on [^.,]*, )?(?:(?:the|this|these) {_PASSAGES} (?:(?:do|does|did) not|don't|doesn't) (?:\w+ly )?"
+    r"(?:(?:based on|according to) [^.,]*, )?(?:"
+    r"(?:i(?:'| a)m sorry,? (?:but )?)?i (?:cannot|can't|could not|couldn't) (?:answer|find|provide|determine)\b|"
+    rf"(?:the|this|these) {_PASSAGES} (?:(?:do|does|did) not|don't|doesn't) (?:\w+ly )?"
     r"(?:mention|contain|provide|specify|say|state|include|give|indicate|list|tell|answer)\b"
     r"|there is no (?:mention|information)\b"
     r"|no information (?:about|on|regarding) [^.]* (?:is|was) (?:provided|available|found)(?: in\b|[.,]|$)"

@@ -90,7 +90,8 @@ def test_what_is_compared_with_is_known_in_every_language(table):
         "The passages do not explicitly state the price.",
         "The chip number of Pepper is not mentioned in the provided passages.",
         "Based on the information provided in the passage, there is no mention of a meeting. It describes an invoice.",
-        "No information about potato harvests in 2022 is provided.",
+        "According to the passage, no information about potato harvests in 2022 is provided.",
+        "I'm sorry, but I cannot answer this question as it is not related to the provided passage.",
     ],
 )
 def test_a_refusal_is_known_as_models_write_it(reply):
@@ -104,6 +105,7 @@ def test_a_refusal_is_known_as_models_write_it(reply):
         "Die Antwort steht in den Textstellen.",
         "",
         "The rent is not included in the price.",
+        "According to the lease, the rent is due on the first.",
         "No information about customers is provided to others.",
         "The fee is 5 euros. There is no information on taxes.",
     ],
