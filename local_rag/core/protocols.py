@@ -368,7 +368,8 @@ class Attempt:
     without documents, on the route `direct` only. `thoughts` are the sentences of reasoning that led to the documents.
     `written` requests only the part of an answer, possibly empty, that follows this text without marks; None requests
     the whole answer. `shape` is the form of the answer or part; `shape.sentences` is then the number of sentences that
-    may still be added. `graded` is explained at `Engine`.
+    may still be added. `graded` is explained at `Engine`. `quotes` asks an engine that writes for the sentences of the
+    passages that answer best instead, without a call.
     """
 
     number: int = 1
@@ -378,6 +379,7 @@ class Attempt:
     written: str | None = None
     shape: Shape = Shape()
     graded: tuple[Document, ...] = ()
+    quotes: bool = False
 
 
 @dataclass(frozen=True)

@@ -217,6 +217,10 @@ class LanguageModelEngine(ABC):
 
     def answer(self, question: str, documents: Sequence[Document], attempt: Attempt) -> Iterator[AnswerDelta]:
         """Write an answer. The first attempt is at temperature 0; later ones are told why the last one was rejected."""
+        if attempt.quotes:
+            assessor = self._assesses(question)
+            yield from assessor.answer(question, documents, attempt) if assessor else ()
+            return
         task = self.task()
         if documents or attempt.direct:
             for bit in self._written(task, question, documents, attempt):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from langchain_core.documents import Document
 
 from local_rag.core.answer import BudgetKind
-from local_rag.core.events import Token
+from local_rag.core.events import Note, Token
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Usage
 from local_rag.graphs import drafts
-from local_rag.graphs.deps import Deps, shape_of
+from local_rag.graphs.deps import Deps, shape_of, texts_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.state import State, standalone_of
+from local_rag.graphs.rules import verdict_of
+from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
+from local_rag.text.answer_language import is_refusal
+from local_rag.text.metadata import is_computed
 
 
 def generator(*, checked: bool) -> Node:
@@ -59,8 +63,28 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """Do nothing, because no budget is left: `finish` takes the best draft that is worth showing, or abstains."""
-    return {}
+    """Take sentences of the passages if they answer better than what a model wrote and the evaluator rejected.
+
+    No budget is left: `finish` takes the accepted text, else the best draft that is worth showing, or abstains.
+    """
+    drafted = state.get("drafts", ())
+    if not (drafted and deps.engine.writes and deps.engine.grades_by == "evaluator"):
+        return {}
+    question = standalone_of(state)
+    documents = tuple(each for each in drafted[-1].documents if not (is_computed(each) and each.metadata["doubt"]))
+    quoting = Attempt(len(drafted) + 1, shape=shape_of(state, deps), quotes=True)
+    text, usage = write(question, documents, quoting, deps, lambda event: None)
+    if not text or is_refusal(text):
+        return {"usage": usage}
+    grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
+    usage += grade.usage
+    if max(map(drafts.worth, drafted)) >= drafts.worth(quoted := Draft(text, documents, grade)):
+        return {"usage": usage}
+    emit(Note(texts_of(state, deps).quoted_instead))
+    if verdict_of(grade) == "useful":
+        return {"generation": text, "documents": [*documents], "grade": grade, "accepted": True, "usage": usage}
+    why = drafts.why_rejected(grade, texts_of(state, deps))
+    return {"drafts": [*drafted, replace(quoted, why=why)], "usage": usage}
 
 
 def write(
