@@ -19,6 +19,7 @@ from local_rag.core.protocols import NOT_IN_PASSAGES, Attempt
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
+from local_rag.text.answer_texts import ENGLISH
 
 QUESTION = "What does the plan cost?"
 ANSWER = "Passage 1 says that the plan costs 100 euros. [1]"
@@ -255,12 +256,16 @@ def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, quest
     assert answer.text == "Passage 1 says that the plan costs 100 euros. [1]", "code sets the mark"
 
 
-def test_with_auto_a_rejected_answer_is_told_what_the_passages_say_and_ends_where_it_is_written_again(ollama):
+@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
+def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_supported(ollama, graph):
     ollama.script(*["Passage 1 says that the plan costs 900 euros."] * 2)
     assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
     corpus = FakeCorpus([passage(1)])
     with engine_on(ollama, assessor=assessor, grading="auto") as engine:
-        answer = Rag(Settings.load(k=1, graph="self-rag"), corpus, Choice(engine)).ask("How much are 100 euros?")
-    assert calls_of(answer) == ["answer", "answer"] and answer.certainty == "in doubt"
+        rag = Rag(Settings.load(k=1, graph=graph), corpus, Choice(engine))
+        *events, done = rag.stream("How much are 100 euros?")
+    assert (done.answer.text, done.answer.certainty) == ("Passage 1 says that the plan costs 100 euros. [1]", "sure")
+    assert calls_of(done.answer) == ["answer"] * (1 if graph == "crag" else 2), "ends where it is written again"
+    assert ENGLISH.quoted_instead in [event.text for event in events if isinstance(event, Note)]
     said = "the passages say: 'Passage 1 says that the plan costs 100 euros.'"
-    assert said in answer.reason and said in ollama.chats[1]["messages"][-1]["content"]
+    assert all(said in body["messages"][-1]["content"] for body in ollama.chats[1:])
