@@ -14,9 +14,7 @@ from local_rag.graphs.drafts import combined, lowered, unchecked, why_rejected
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.display import plural
-from local_rag.text.marks import without_marks
 from local_rag.text.metadata import chunk_id
-from local_rag.text.words import words
 
 
 def grading(state: State, deps: Deps) -> str:
@@ -145,15 +143,8 @@ def _consequence(state: State, deps: Deps, grade: Grade, check: Check) -> State:
         return {"accepted": True}
     draft = Draft.of(state, grade, why=why_rejected(grade, texts_of(state, deps)))
     update: State = {"drafts": [*state.get("drafts", ()), draft]}
-    by_evaluator = deps.engine.writes and deps.engine.grades_by == "evaluator"
-    useless = by_evaluator and (grade.support == "fully" or _repeats(state))
-    return update | {"spent": ["generations"]} if unchecked(grade) or useless else update
-
-
-def _repeats(state: State) -> bool:
-    """Return whether a model has written a rejected draft again, in the same words."""
-    written = words(without_marks(state.get("generation", "")))
-    return any(written == words(without_marks(draft.text)) for draft in state.get("drafts", ()))
+    by_evaluator = deps.engine.writes and deps.engine.grades_by == "evaluator"  # then `give_up` quotes instead
+    return update | {"spent": ["generations"]} if unchecked(grade) or by_evaluator else update
 
 
 @node("preparing the final grade")

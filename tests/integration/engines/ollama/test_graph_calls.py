@@ -258,14 +258,12 @@ def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, quest
 
 @pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
 def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_supported(ollama, graph):
-    ollama.script(*["Passage 1 says that the plan costs 900 euros."] * 2)
+    ollama.script("Passage 1 says that the plan costs 900 euros.")
     assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
     corpus = FakeCorpus([passage(1)])
     with engine_on(ollama, assessor=assessor, grading="auto") as engine:
         rag = Rag(Settings.load(k=1, graph=graph), corpus, Choice(engine))
         *events, done = rag.stream("How much are 100 euros?")
     assert (done.answer.text, done.answer.certainty) == ("Passage 1 says that the plan costs 100 euros. [1]", "sure")
-    assert calls_of(done.answer) == ["answer"] * (1 if graph == "crag" else 2), "ends where it is written again"
+    assert calls_of(done.answer) == ["answer"]
     assert ENGLISH.quoted_instead in [event.text for event in events if isinstance(event, Note)]
-    said = "the passages say: 'Passage 1 says that the plan costs 100 euros.'"
-    assert all(said in body["messages"][-1]["content"] for body in ollama.chats[1:])
