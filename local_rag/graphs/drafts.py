@@ -126,7 +126,7 @@ def best_draft(state: State, deps: Deps) -> tuple[Draft | None, Usage]:
     usage, drafts = Usage(), [*state.get("drafts", ()), *_not_accepted(state)]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
-    drafts.sort(key=worth, reverse=True)
+    drafts.sort(key=_worth, reverse=True)
     for draft in drafts:
         if deps.strict and draft.removed:
             draft, cost = _graded_again(state, draft, deps)
@@ -136,8 +136,7 @@ def best_draft(state: State, deps: Deps) -> tuple[Draft | None, Usage]:
     return None, usage
 
 
-def worth(draft: Draft) -> tuple[int, int]:
-    """Return by what drafts are compared: the degree of support, then usefulness."""
+def _worth(draft: Draft) -> tuple[int, int]:
     grade = draft.grade or NOT_GRADED
     return _BY_SUPPORT.index(grade.support), grade.usefulness
 

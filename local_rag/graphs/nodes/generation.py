@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from langchain_core.documents import Document
 
@@ -63,8 +62,9 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """Take sentences of the passages if they answer better than what a model wrote and the evaluator rejected.
+    """Take sentences of the passages in place of what a model wrote, if the evaluator finds that they answer.
 
+    Sentences that only may answer stand in place of a text that nothing supports, not of one that may be right, too.
     No budget is left: `finish` takes the accepted text, else the best draft that is worth showing, or abstains.
     """
     drafted = state.get("drafts", ())
@@ -78,13 +78,15 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
         return {"usage": usage}
     grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
     usage += grade.usage
-    if max(map(drafts.worth, drafted)) >= drafts.worth(quoted := Draft(text, documents, grade)):
+    is_useful = verdict_of(grade) == "useful"
+    may_be_right = any(draft.grade and draft.grade.support not in drafts.UNSUPPORTED for draft in drafted)
+    if grade.usefulness < drafts.WORTH_SHOWING or (may_be_right and not is_useful):
         return {"usage": usage}
     emit(Note(texts_of(state, deps).quoted_instead))
-    if verdict_of(grade) == "useful":
+    if is_useful:
         return {"generation": text, "documents": [*documents], "grade": grade, "accepted": True, "usage": usage}
-    why = drafts.why_rejected(grade, texts_of(state, deps))
-    return {"drafts": [*drafted, replace(quoted, why=why)], "usage": usage}
+    quoted = Draft(text, documents, grade, why=drafts.why_rejected(grade, texts_of(state, deps)))
+    return {"drafts": [*drafted, quoted], "usage": usage}
 
 
 def write(
