@@ -1,8 +1,9 @@
 """Recognise questions about a document itself: its content, author, date, title, another line of its head, or its view
 of a topic.
 
-The forms of English and German questions are regular expressions over the whole question. `index.named_documents` finds
-the document that is meant; a name that no document has makes the question an ordinary one.
+The forms of English, German, French and Spanish questions are regular expressions over the whole question.
+`index.named_documents` finds the document that is meant; a name that no document has makes the question an ordinary
+one.
 """
 
 from __future__ import annotations
@@ -89,6 +90,10 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
     ("content", rf"was steht (?:in|im) {_X}|(?:bitte )?fass(?:e|en sie)? {_X2} zusammen"),
     ("content", rf"(?:was ist )?(?:eine |die |der |das )?(?:kurze )?"
                 rf"(?:zusammenfassung|überblick|inhalt|thema) {_VON} {_X}"),
+    ("author", rf"qui a (?:écrit|rédigé|envoyé|signé) {_X}|quién (?:escribió|redactó|envió|firmó) {_X2}"),
+    ("date", rf"de quand (?:date|est) {_X}|de cuándo es {_X2}"),
+    ("content", rf"(?:de quoi (?:parle|traite)|que dit) {_X}|(?:de qué (?:trata|habla)|qué dice) {_X2}"),
+    ("content", rf"(?:résume[rz]?|resume|resúmeme|resumir) {_X}(?:,? (?:s'il (?:te|vous) plaît|por favor))?"),
     ("field", rf"what (?:is|was|are|were) the {_FIELD} of {_X}"),
     ("field", rf"(?:was|wie) (?:ist|sind|lautet|lauten) (?:der|die|das) {_FIELD} {_VON} {_X}"),
 )  # fmt: skip
@@ -96,7 +101,7 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
 _PATTERNS = [(asks, re.compile(pattern, re.IGNORECASE)) for asks, pattern in _FORMS]
 _ARTICLE = re.compile(
     r"\A(?:the|a|an|my|our|your|this|that|these|der|die|das|dem|den|des|ein|eine|einen|einem|mein|meine|meinen|unser"
-    r"|unsere|unseren|dieser|diese|dieses)\s+",
+    r"|unsere|unseren|dieser|diese|dieses|le|les|la|un|une|mon|ma|mes|ce|cet|cette|el|los|las|una|mi|mis|este|esta)\s+|l'",
     re.IGNORECASE,
 )
 LONGEST_QUESTION = 400
@@ -105,7 +110,7 @@ LONGEST_QUESTION = 400
 
 def document_question(question: str) -> DocumentQuestion | None:
     """Read a question as one about a document; return None if it has no such form."""
-    plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
+    plain = " ".join(question.split()).strip(" ¿¡").rstrip("?.! ").replace("’", "'")
     if len(plain) > LONGEST_QUESTION:
         return None
     for asks, pattern in _PATTERNS:

@@ -50,6 +50,8 @@ def test_a_question_for_anything_else_is_none(question):
         ("find the minutes of 13 May", "minutes of 13 May"),
         ("What are the main points of the lease?", "lease"),
         ("Fasse den Bericht zusammen", "Bericht"),
+        ("De quoi parle l’offre de Halden ?", "offre de Halden"),
+        ("¿De qué trata el informe?", "informe"),
         ("Tell me about the roof", ""),
         ("What does the report say about the roof?", ""),
     ],
