@@ -114,7 +114,7 @@ class AnswerTexts:
     stand_out: Mapping[str, str] = {"table": "Table", "names": "Names", "dates": "Dates", "amounts": "Amounts"}
     files_hold = ("{n} file holds “{wanted}”", "{n} files hold “{wanted}”")
     files_made = ("{n} file has “{wanted}” as author or date", "{n} files have “{wanted}” as author or date")
-    quoted_instead = "the files are quoted: what the model wrote was not supported as well"
+    quoted_instead = "your files are quoted, because their words answer more surely than what the model wrote"
     by_property = "a file that states no author is left out, and one that states no date counts by its last change"
     files_near = ("{n} file is near “{wanted}” in meaning", "{n} files are near “{wanted}” in meaning")
     near = "near in meaning"

@@ -93,7 +93,7 @@ class German(AnswerTexts):
         "{n} Datei hat „{wanted}“ als Verfasser oder Datum",
         "{n} Dateien haben „{wanted}“ als Verfasser oder Datum",
     )
-    quoted_instead = "die Dateien werden zitiert: was das Modell schrieb, war nicht so gut belegt"
+    quoted_instead = "die Dateien werden zitiert, weil ihre Worte sicherer antworten als der Text des Modells"
     by_property = (
         "eine Datei ohne genannten Verfasser fehlt, und eine ohne genanntes Datum zählt mit ihrer letzten Änderung"
     )
@@ -212,7 +212,7 @@ class French(AnswerTexts):
     stand_out = {"table": "Tableau", "names": "Noms", "dates": "Dates", "amounts": "Montants"}
     files_hold = ("{n} fichier contient « {wanted} »", "{n} fichiers contiennent « {wanted} »")
     files_made = ("{n} fichier a « {wanted} » pour auteur ou date", "{n} fichiers ont « {wanted} » pour auteur ou date")
-    quoted_instead = "les fichiers sont cités: ce que le modèle a écrit était moins bien attesté"
+    quoted_instead = "les fichiers sont cités, car leurs mots répondent plus sûrement que le texte du modèle"
     by_property = "un fichier sans auteur indiqué manque, et un fichier sans date compte par sa dernière modification"
     files_near = ("{n} fichier est proche de « {wanted} »", "{n} fichiers sont proches de « {wanted} »")
     near = "par le sens"
@@ -336,7 +336,7 @@ class Spanish(AnswerTexts):
         "{n} archivo tiene «{wanted}» como autor o fecha",
         "{n} archivos tienen «{wanted}» como autor o fecha",
     )
-    quoted_instead = "se citan los archivos: lo que escribió el modelo estaba menos respaldado"
+    quoted_instead = "se citan los archivos, porque sus palabras responden con más seguridad que el texto del modelo"
     by_property = "falta un archivo sin autor indicado, y uno sin fecha cuenta por su último cambio"
     files_near = ("{n} archivo se acerca a «{wanted}»", "{n} archivos se acercan a «{wanted}»")
     near = "por el sentido"

@@ -14,7 +14,7 @@ from local_rag.graphs import drafts
 from local_rag.graphs.deps import Deps, shape_of, texts_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
 from local_rag.graphs.rules import verdict_of
-from local_rag.graphs.state import Draft, State, standalone_of
+from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
 from local_rag.text.metadata import is_computed
@@ -62,9 +62,8 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """Take sentences of the passages in place of what a model wrote, if the evaluator finds that they answer.
+    """Take sentences of the passages in place of what a model wrote, if the evaluator is sure that they answer.
 
-    Sentences that only may answer stand in place of a text that nothing supports, not of one that may be right, too.
     No budget is left: `finish` takes the accepted text, else the best draft that is worth showing, or abstains.
     """
     drafted = state.get("drafts", ())
@@ -78,15 +77,10 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
         return {"usage": usage}
     grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
     usage += grade.usage
-    is_useful = verdict_of(grade) == "useful"
-    may_be_right = any(draft.grade and draft.grade.support not in drafts.UNSUPPORTED for draft in drafted)
-    if grade.usefulness < drafts.WORTH_SHOWING or (may_be_right and not is_useful):
+    if verdict_of(grade) != "useful":
         return {"usage": usage}
     emit(Note(texts_of(state, deps).quoted_instead))
-    if is_useful:
-        return {"generation": text, "documents": [*documents], "grade": grade, "accepted": True, "usage": usage}
-    quoted = Draft(text, documents, grade, why=drafts.why_rejected(grade, texts_of(state, deps)))
-    return {"drafts": [*drafted, quoted], "usage": usage}
+    return {"generation": text, "documents": [*documents], "grade": grade, "accepted": True, "usage": usage}
 
 
 def write(
