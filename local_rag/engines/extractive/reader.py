@@ -1,7 +1,6 @@
 """Use an evaluator's readings for the extractive engine: relevance, the quotes that answer, and their usefulness.
 
-Evidence from words, kinds of answer or cosines is not added: none improves the results on SQuAD v2 dev
-(docs/measurements.md).
+Evidence from words, kinds of answer or cosines is not added: of some twenty features none improves SQuAD v2 dev.
 """
 
 from __future__ import annotations
