@@ -123,6 +123,8 @@ def test_cases_are_chosen_asked_and_their_figures_shown(tab, here):
     tab.has("main section h2", [])
     assert "local-rag" not in tab.page.get_by_role("main").inner_text()
     tab.press("Ask the cases of mine")
+    tab.drop("other.jsonl", "no case")
+    tab.see("Other work goes on here")
     tab.heading("Answers")
 
 
