@@ -67,7 +67,10 @@ def with_computed(
                 deps.cancel.memory[asked], usage = reply
             if query := deps.cancel.memory[asked]:
                 agrees = any(query.meaning == each.query.meaning for each in read if each.table is table)
-                computed = _computed([Reading(table, query, 0, "" if agrees else NOT_AGREED)], held) or computed
+                by_model = _computed([Reading(table, query, 0, "" if agrees else NOT_AGREED)], held)
+                for document in by_model:
+                    document.metadata["by_model"] = True
+                computed = by_model or computed
     new = [document for document in computed if chunk_id(document) not in exclude]
     if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage

@@ -24,6 +24,12 @@ def is_computed(document: Document) -> bool:
     return bool(document.metadata.get("computed"))
 
 
+def is_certain(document: Document) -> bool:
+    """Return whether a passage is text of its file, or computed by rules alone and without a doubt."""
+    about = document.metadata
+    return not is_computed(document) or not (about.get("doubt") or about.get("by_model"))
+
+
 def heading_at(document: Document, start: int, end: int | None = None) -> str:
     """Return the heading above code points [start, end) of the passage's document, or above `start`.
 

@@ -17,7 +17,7 @@ from local_rag.graphs.rules import verdict_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
-from local_rag.text.metadata import is_computed
+from local_rag.text.metadata import is_certain
 
 
 def generator(*, checked: bool) -> Node:
@@ -70,7 +70,7 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
     if not (drafted and deps.engine.writes and deps.engine.grades_by == "evaluator"):
         return {}
     question = standalone_of(state)
-    documents = tuple(each for each in drafted[-1].documents if not (is_computed(each) and each.metadata["doubt"]))
+    documents = [document for document in drafted[-1].documents if is_certain(document)]
     quoting = Attempt(len(drafted) + 1, shape=shape_of(state, deps), quotes=True)
     text, usage = write(question, documents, quoting, deps, lambda event: None)
     if not text or is_refusal(text):
@@ -80,7 +80,7 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
     if verdict_of(grade) != "useful":
         return {"usage": usage}
     emit(Note(texts_of(state, deps).quoted_instead))
-    return {"generation": text, "documents": [*documents], "grade": grade, "accepted": True, "usage": usage}
+    return {"generation": text, "documents": documents, "grade": grade, "accepted": True, "usage": usage}
 
 
 def write(

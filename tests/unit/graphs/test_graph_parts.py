@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, ScriptedEngine, passage
 from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
@@ -17,6 +18,7 @@ from local_rag.core.verdicts import Relevance, Thought
 from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.nodes.queries import REMEMBERED
 from local_rag.graphs.rules import action_by_scores
+from local_rag.text.metadata import is_certain
 
 GRADED = "retrieve grade_documents"
 AGAIN = f"transform_query {GRADED}"
@@ -186,6 +188,16 @@ def test_the_router_hears_of_several_steps_only_where_they_are_on_offer():
     for method, offered in ((AUTO, [True]), ({}, []), (ALWAYS, [])):
         _, _, deps = run("adaptive", **method)
         assert [asked[2].multi for asked in asked_of(deps.engine, "route")] == offered
+
+
+@pytest.mark.parametrize(("about", "certain"), [
+    ({}, True),
+    ({"computed": True, "doubt": ""}, True),
+    ({"computed": True, "doubt": "several columns may be meant"}, False),
+    ({"computed": True, "doubt": "", "by_model": True}, False),
+])  # fmt: skip
+def test_only_text_and_what_rules_computed_without_a_doubt_stands_in_place_of_an_answer(about, certain):
+    assert is_certain(Document("It is blue.", metadata=about)) is certain
 
 
 @pytest.mark.parametrize(("grades_by", "written"), [("evaluator", 1), ("model", 3)])
