@@ -43,9 +43,10 @@ def with_computed(
     """Return the results computed from the tables of the passages, then the passages, and the cost.
 
     Nothing is computed for a question that asks for no figure, list or cell. If the rules have no certain reading a
-    language model is asked, and trusted if it agrees with one of theirs. A reading that leaves a word `unread` counts
-    only if all passages are rows, because other text may be meant. Otherwise a computed passage has a `doubt` in its
-    metadata, and so has a passage with rows, with the code points of its `table` in the document.
+    language model is asked, and trusted if it agrees with one of theirs; otherwise a doubtful reading of the rules
+    stands before its own. A reading that leaves a word `unread` counts only if all passages are rows, because other
+    text may be meant. Otherwise a computed passage has a `doubt` in its metadata, and so has a passage with rows, with
+    the code points of its `table` in the document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -70,7 +71,7 @@ def with_computed(
                 by_model = _computed([Reading(table, query, 0, "" if agrees else NOT_AGREED)], held)
                 for document in by_model:
                     document.metadata["by_model"] = True
-                computed = by_model or computed
+                computed = by_model if by_model and (agrees or not computed) else computed
     new = [document for document in computed if chunk_id(document) not in exclude]
     if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage
