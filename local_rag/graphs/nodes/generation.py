@@ -17,7 +17,9 @@ from local_rag.graphs.rules import verdict_of
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
+from local_rag.text.marks import without_marks
 from local_rag.text.metadata import is_certain
+from local_rag.text.words import words
 
 
 def generator(*, checked: bool) -> Node:
@@ -73,7 +75,8 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
     documents = [document for document in drafted[-1].documents if is_certain(document)]
     quoting = Attempt(len(drafted) + 1, shape=shape_of(state, deps), quotes=True)
     text, usage = write(question, documents, quoting, deps, lambda event: None)
-    if not text or is_refusal(text):
+    written = [words(without_marks(each)) for each in (text, *(draft.text for draft in drafted))]
+    if not text or is_refusal(text) or written[0] in written[1:]:
         return {"usage": usage}
     grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
     usage += grade.usage
