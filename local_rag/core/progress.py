@@ -14,7 +14,7 @@ class Display(Protocol):
     """Show messages and progress to a person while work goes on."""
 
     def say(self, line: str) -> None:
-        """Show a line that stays."""
+        """Show a line that stays; one that is indented says what to type, and is for a terminal only."""
 
     def progress(self, doing: str = "") -> AbstractContextManager[ShowProgress]:
         """Show a progress bar while the context lasts, with `doing` beside it until the first call."""

@@ -68,10 +68,9 @@ def with_computed(
                 deps.cancel.memory[asked], usage = reply
             if query := deps.cancel.memory[asked]:
                 agrees = any(query.meaning == each.query.meaning for each in read if each.table is table)
-                by_model = _computed([Reading(table, query, 0, "" if agrees else NOT_AGREED)], held)
-                for document in by_model:
-                    document.metadata["by_model"] = True
-                computed = by_model if by_model and (agrees or not computed) else computed
+                if agrees or not computed:
+                    by_model = Reading(table, query, 0, "" if agrees else NOT_AGREED)
+                    computed = _computed([by_model], held, by_model=True) or computed
     new = [document for document in computed if chunk_id(document) not in exclude]
     if new and (is_read or not all(document.metadata["doubt"] for document in new)):
         return [*new, *passages], usage
@@ -104,8 +103,8 @@ def _rank(reading: Reading) -> tuple[bool, int]:
     return not reading.doubt, reading.read
 
 
-def _computed(read: Sequence[Reading], held: Mapping[Table, Document]) -> list[Document]:
-    """Return the passages computed by readings that fit their tables and select rows."""
+def _computed(read: Sequence[Reading], held: Mapping[Table, Document], *, by_model: bool = False) -> list[Document]:
+    """Return the passages computed by readings, of the rules or `by_model`, that fit their tables and select rows."""
     results = list[tuple[Result, Reading]]()
     for each in read:
         with suppress(ValueError):
@@ -128,6 +127,7 @@ def _computed(read: Sequence[Reading], held: Mapping[Table, Document]) -> list[D
                 sections=(),
                 doubt=doubt,
                 unread=each.unread,
+                by_model=by_model,
             )
         )
     return computed

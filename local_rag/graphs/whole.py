@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from langchain_core.documents import Document
@@ -56,7 +57,7 @@ def whole_of(question: str, deps: Deps) -> str:
     made = file_question(name) if name and not named and deps.index.narrows else None
     if made and made.made:
         hits = files_made(made, deps)
-        named = [str(hit.passage.metadata["source"]) for hit in hits if len(hits) == 1]
+        named = [str(hits[0].passage.metadata["source"])] if len(hits) == 1 else []
     return next(iter(named), "")
 
 
@@ -77,7 +78,7 @@ def files_made(asked: FileQuestion, deps: Deps) -> list[FileHit]:
     except (UsageError, ValueError):  # nothing is left, or there is no such day
         return []
     hits = list[FileHit]()
-    for file in files:
+    for file in filter(attrgetter("chunks"), files):  # a scan that was not read has no text
         first = deps.index.passages_of(file.path)[0]
         said = words(f"{file.path} {first.metadata['title']}")
         if not asked.kind or asked.kind in {_KINDS.get(word, stem(word)) for word in said}:

@@ -99,7 +99,7 @@ class _Told:
         self._lines.flush()
 
     def say(self, line: str) -> None:
-        if not line.startswith("  "):  # indented lines say what to type in a terminal
+        if not line.startswith("  "):
             self.tell("note", {"text": line})
 
     @contextmanager

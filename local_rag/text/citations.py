@@ -65,7 +65,7 @@ _AS_STATED = re.compile(
 _PASSAGES = r"(?:(?:provided|given) )?(?:passages?|excerpts?|texts?|context)"
 _OWN_REFUSAL = re.compile(
     r"(?:(?:based on|according to) [^.,]*, )?(?:"
-    r"(?:i(?:'| a)m sorry,? (?:but )?)?i (?:cannot|can't|could not|couldn't) (?:answer|find|provide|determine)\b|"
+    r"(?:i(?:'| a)m sorry,? (?:but )?)?i (?:cannot|can't) (?:answer|find|provide|determine)\b|"
     rf"(?:the|this|these) {_PASSAGES} (?:(?:do|does|did) not|don't|doesn't) (?:\w+ly )?"
     r"(?:mention|contain|provide|specify|say|state|include|give|indicate|list|tell|answer)\b"
     r"|there is no (?:mention|information)\b"

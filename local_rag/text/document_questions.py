@@ -49,6 +49,7 @@ _DATED = r"(?:written|created|published|released|sent|posted|dated|issued|drafte
 _GESCHRIEBEN = r"(?:geschrieben|verfasst|verfaßt|erstellt|geschickt|verschickt|gesendet|gesandt|veröffentlicht)"
 _DATIERT = rf"(?:{_GESCHRIEBEN}|aktualisiert|geändert|datiert|ausgestellt|unterschrieben)"
 _VON = r"(?:von(?: der| dem)?|vom|des|der)"
+_LE = r"(?:(?:les?|la|une?|mon|ma|mes|cet?|cette|el|los|las|una|mis?|este|esta) |l')?"
 _FIELD = r"(?P<field>[^\W\d_][\w-]*(?: [\w-]+)?)"
 
 _FORMS: tuple[tuple[Asks, str], ...] = (
@@ -90,10 +91,10 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
     ("content", rf"was steht (?:in|im) {_X}|(?:bitte )?fass(?:e|en sie)? {_X2} zusammen"),
     ("content", rf"(?:was ist )?(?:eine |die |der |das )?(?:kurze )?"
                 rf"(?:zusammenfassung|überblick|inhalt|thema) {_VON} {_X}"),
-    ("author", rf"qui a (?:écrit|rédigé|envoyé|signé) {_X}|quién (?:escribió|redactó|envió|firmó) {_X2}"),
-    ("date", rf"de quand (?:date|est) {_X}|de cuándo es {_X2}"),
-    ("content", rf"(?:de quoi (?:parle|traite)|que dit) {_X}|(?:de qué (?:trata|habla)|qué dice) {_X2}"),
-    ("content", rf"(?:résume[rz]?|resume|resúmeme|resumir) {_X}(?:,? (?:s'il (?:te|vous) plaît|por favor))?"),
+    ("author", rf"(?:qui a (?:écrit|rédigé|envoyé|signé)|quién (?:escribió|redactó|envió|firmó)) {_LE}{_X}"),
+    ("date", rf"(?:de quand (?:date|est)|de cuándo es) {_LE}{_X}"),
+    ("content", rf"(?:de quoi (?:parle|traite)|que dit|de qué (?:trata|habla)|qué dice) {_LE}{_X}"),
+    ("content", rf"(?:résume[rz]?|resume|resúmeme|resumir) {_LE}{_X}(?:,? (?:s'il (?:te|vous) plaît|por favor))?"),
     ("field", rf"what (?:is|was|are|were) the {_FIELD} of {_X}"),
     ("field", rf"(?:was|wie) (?:ist|sind|lautet|lauten) (?:der|die|das) {_FIELD} {_VON} {_X}"),
 )  # fmt: skip
@@ -101,7 +102,7 @@ _FORMS: tuple[tuple[Asks, str], ...] = (
 _PATTERNS = [(asks, re.compile(pattern, re.IGNORECASE)) for asks, pattern in _FORMS]
 _ARTICLE = re.compile(
     r"\A(?:the|a|an|my|our|your|this|that|these|der|die|das|dem|den|des|ein|eine|einen|einem|mein|meine|meinen|unser"
-    r"|unsere|unseren|dieser|diese|dieses|le|les|la|un|une|mon|ma|mes|ce|cet|cette|el|los|las|una|mi|mis|este|esta)\s+|l'",
+    r"|unsere|unseren|dieser|diese|dieses)\s+",
     re.IGNORECASE,
 )
 LONGEST_QUESTION = 400

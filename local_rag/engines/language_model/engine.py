@@ -318,7 +318,7 @@ class LanguageModelEngine(ABC):
 
 
 def _quoted(assessor: ExtractiveEngine, question: str, documents: Sequence[Document]) -> str:
-    """Return the sentence of the passages that answers best, for the next attempt and for people, or ""."""
+    """Return the sentence of the passages that answers best, for people who read the reason, or ""."""
     files = [document for document in documents if not is_computed(document)]
     text = "".join(delta.text for delta in assessor.answer(question, files, Attempt(shape=Shape(sentences=1))))
     return "" if is_refusal(text) else shorten(without_marks(text), LONGEST_QUOTE)

@@ -73,10 +73,10 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
         return {}
     question = standalone_of(state)
     documents = [document for document in drafted[-1].documents if is_certain(document)]
-    quoting = Attempt(len(drafted) + 1, shape=shape_of(state, deps), quotes=True)
-    text, usage = write(question, documents, quoting, deps, lambda event: None)
-    written = [words(without_marks(each)) for each in (text, *(draft.text for draft in drafted))]
-    if not text or is_refusal(text) or written[0] in written[1:]:
+    attempt = Attempt(shape=shape_of(state, deps), quotes=True)
+    text, usage = write(question, documents, attempt, deps, lambda event: None)
+    rejected = [words(without_marks(draft.text)) for draft in drafted]
+    if not text or is_refusal(text) or words(without_marks(text)) in rejected:
         return {"usage": usage}
     grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
     usage += grade.usage

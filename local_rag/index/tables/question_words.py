@@ -204,8 +204,11 @@ _HALF_DAY = re.compile(
 )
 """A time of day as people type it: 5 pm, at 9.30 a.m., noon."""
 _OR_MORE = re.compile(
-    rf"(?:\b(?:at|on|in) )?({_VALUE}) (?:or|and) (later|after|more|over|earlier|before|less|fewer)\b", re.I
+    rf"(?:\b(?:at|on|in) )?({_VALUE}) (?:or|and) (later|after|more|over|earlier|before|less|fewer)\b"
+    rf"(?! (?:than\b|{_VALUE}))",
+    re.IGNORECASE,
 )
+"""A value with what is allowed beside it: 5 pm or later; not "under 5 or over 100", which are two."""
 
 
 def ranges(question: str) -> str:

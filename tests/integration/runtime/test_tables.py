@@ -12,6 +12,7 @@ from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.graphs import GRAPHS
 from local_rag.index.index import Index
 from local_rag.index.joint import JointIndex
+from local_rag.index.tables.question_words import ranges
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -101,6 +102,11 @@ def test_a_question_in_other_words_than_the_table(tmp_path, converted, question,
         made.sync([tmp_path])
         answer = ask(made, question)
     assert text in answer.text and answer.certainty == certainty, answer.text
+
+
+def test_two_comparisons_are_not_one_range():
+    assert ranges("cost under 5 or over 100 euros") == "cost under 5 or over 100 euros"
+    assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,7 @@ def test_a_question_for_anything_else_is_none(question):
         ("Fasse den Bericht zusammen", "Bericht"),
         ("De quoi parle l’offre de Halden ?", "offre de Halden"),
         ("¿De qué trata el informe?", "informe"),
+        ("Summarise UN report 12", "UN report 12"),
         ("Tell me about the roof", ""),
         ("What does the report say about the roof?", ""),
     ],
