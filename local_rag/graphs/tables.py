@@ -60,7 +60,8 @@ def with_computed(
         groups = (_computed([*group][:SAID], held) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
         is_read = bool(computed) and not read[0].doubt
-        if isinstance(deps.engine, ReadsTables) and held and not is_read:
+        is_near = chunk_id(passages[0]) in {chunk_id(passage) for _, passage in rows}
+        if isinstance(deps.engine, ReadsTables) and is_near and not is_read:
             table = read[0].table if read else [*held][-1]
             asked = (with_computed, question, chunk_id(held[table]), table.number)
             if asked not in deps.cancel.memory:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.core.documents import ReadLine
 from local_rag.core.errors import NotFound, reason_of
-from local_rag.index.embed.weights import sha256
 from local_rag.index.parse.loaders import LOADERS, PLAIN_TEXTS
 from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
@@ -116,12 +115,7 @@ def _has_changed(row: FileRow, real: Path, status: os.stat_result) -> bool:
         return False
     if status.st_size != row.size:
         return True
-    return _digest(real, file_state(status)) != row.sha256[:64]  # the stamp of a container's rules follows it
-
-
-@lru_cache(1_000)
-def _digest(path: Path, state: tuple[int, ...]) -> str:
-    return sha256(path)
+    return not row.has_content(real, status)
 
 
 class PagePictures:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from local_rag.core.documents import PLACE, FileChange, LoadedDocument, ReadLine
+from local_rag.index.embed.weights import sha256
 from local_rag.text.display import shorten
 
 TEXT_PACE, EMBEDDING_PACE = "text_pace", "embedding_pace"
@@ -65,8 +69,8 @@ class FileRow:
 
     @property
     def became(self) -> FileChange:
-        """Return whether the file on the disk was changed or is gone, by its size and time; "" where it is as it was
-        indexed.
+        """Return whether the file on the disk was changed or is gone; "" where it is as it was indexed: by its size and
+        time, and by its SHA-256 where only the time is another one, as in a restored folder.
 
         Nothing is known, which is "" as well, of a page of the web, and where no folder above the file exists: the
         index is of another machine, or the disk is not mounted.
@@ -78,7 +82,21 @@ class FileRow:
             status = path.stat()
         except OSError:
             return "gone" if path.parent.is_dir() or Path(self.root).is_dir() else ""
-        return "" if (status.st_size, status.st_mtime_ns) == (self.size, self.mtime_ns) else "changed"
+        if status.st_size == self.size:
+            with suppress(OSError):
+                is_same = status.st_mtime_ns == self.mtime_ns or self.has_content(path, status)
+                return "" if is_same else "changed"
+        return "changed"
+
+    def has_content(self, path: Path, status: os.stat_result) -> bool:
+        """Return whether a file of this size holds what was indexed. Raises OSError."""
+        state = status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        return _digest(path, state) == self.sha256[:64]  # the stamp of a container's rules follows it
+
+
+@lru_cache(1_000)
+def _digest(path: Path, state: tuple[int, ...]) -> str:
+    return sha256(path)
 
 
 NO_TEXT = "no text layer (scanned?)"

@@ -24,13 +24,18 @@ _SIGNS = {"is": "=", "is not": "<>", "under": "<", "at most": "<=", "over": ">",
 _OF_DATES = {"is": "is in", "under": "is before", "over": "is after", "at least": "is not before"}
 _OF_DATES |= {"at most": "is not after", "is not": "is not in"}
 _OF_DATES |= {"min": "the earliest", "max": "the latest"}
+EMPTY = ("", "-", "–", "—", "n/a", "none")
+"""What stands in a cell that says nothing, in small letters."""
 _SUMS = {"sum": "sum", "mean": "avg"}
 _FIGURES = {"sum": "the sum of", "mean": "the mean of", "min": "the lowest", "max": "the highest"}
 _OF_ANY_YEAR = re.compile(r"-\d\d(?:-\d\d)?")
 
 
 class Condition(NamedTuple):
-    """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 and -03-08 of any year."""
+    """A condition on a column; of a date the value may be a part: 2024, 2024-03, or -03 and -03-08 of any year.
+
+    "is" with the value "" selects the empty cells.
+    """
 
     column: int
     comparison: Comparison
@@ -147,7 +152,7 @@ class _Run:
             named = joined([*dict.fromkeys(name for _, name in found)][:NAMED], "and")
             text += f": {named}" if place != of else ""
         measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
-        compared = {each.column for each in query.where} - {*self.table.places("text")} - measured
+        compared = {each.column for each in query.where if each.value} - {*self.table.places("text")} - measured
         rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
         return Result(text, rows, [*self._problems(measured), *self._unread(compared)])
 
@@ -241,6 +246,8 @@ def _list(said: str, lines: Sequence[str], whole: int) -> str:
 def _said(table: Table, condition: Condition) -> str:
     """Return a condition in words."""
     column, comparison, value = table.columns[condition.column], condition.comparison, condition.value
+    if not value:
+        return f"{column.name} {comparison} empty{' or 0' * (column.kind == 'number')}"
     if column.kind == "date":
         part = value.replace("-", "day " if value[3:] else "month ", value.startswith("-"))
         return f"{column.name} {_OF_DATES.get(comparison, comparison)} {part}"
@@ -251,6 +258,9 @@ def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     """Return a condition as SQL with its values. Raises ValueError where the value does not fit the column."""
     place, comparison, value = condition.column, condition.comparison, condition.value.strip()
     column = table.columns[place]
+    if not value and comparison in ("is", "is not"):
+        empty = f"(lower(s{place}) IN {EMPTY}{f' OR v{place} = 0' * (column.kind == 'number')})"
+        return f"{'NOT ' * (comparison == 'is not')}{empty}", []
     if column.kind == "text" and comparison in ("is", "is not", "holds") and value:
         same = "instr(key, ?)" if comparison == "holds" else "key = ?"
         among = f'SELECT shown FROM texts WHERE number = ? AND "column" = ? AND {same}'

@@ -29,6 +29,8 @@ ABBREVIATIONS = {
     short: full
     for line in """qty quantity|tel telephone phone|mob mobile|hrs hours|pts points|amt amount
 loc location|cond condition|temp temperature|hum humidity|rh humidity|batt battery|dept department|addr address
+pd paid|recd received|conf confirmation|opp opponent|att attendance|tbl table|odo odometer|dep deposit departure
+arr arrival|emerg emergency|pers persons|nts nights|cntd counted|art article
 yr year|avg average|desc description|cat category|inv invoice|cust customer|emp employee|dob birth|pct percent
 rtg rating|sess sessions|ts time|rec received|vol volume|wt weight|len length|ht height|bal balance""".splitlines()
     for short, _, full in [pair.partition(" ") for pair in line.split("|")]
@@ -44,18 +46,21 @@ def stems(text: str) -> set[str]:
 _SYNONYMS = [
     (frozenset(words(line)), stems(line))
     for line in """price prices cost costs costing rate rates fee fees charge charges expensive cheap amount
-amount amounts sum total pay pays paid payment payments spend spent cost costs price debit worth
+amount amounts sum total net gross pay pays paid payment payments spend spent cost costs price debit worth
+amount amounts sum total net gross cost price bill billed charge charged bring
 amount amounts sum cost price debit expense expenses money invoiced donate donated donation donations spend spent
 salary salaries wage wages pay pays paid earn earns earned earning earnings income
 rent pay paid pays
 name names person people member members employee employees staff
 phone phones telephone mobile cell call
+email mail mails address write
 temperature warm hot cold warmest hottest coldest
 location keep kept store stored stand stands lie where find place
 start begin begins began start starts started open opens
 end stop stops stopped end ends ended finish finishes finished until close closes
 lent borrow borrowed borrows lend lends lender borrower
-invoice bill bills billed
+invoice bill bills
+back return returned returns brought
 value values worth
 city cities town towns place places location where
 office offices place places location where based
@@ -65,15 +70,20 @@ author authors writer writers wrote written write by
 year years published publication built made released
 since when joined
 quantity stock count number copies pieces many
-mileage km kilometres driven
+mileage odometer km kilometres miles driven
 address street
 state status
 client clients customer customers buyer
 trainer trainers tutor tutors teacher teachers teaches teach taught instructor coach
 vehicle vehicles car cars
-time times duration took take
+time times duration took take fast
 score scores result results mark marks grade grades got
 country countries nation from
+delivered delivery arrived arrive arrives
+gross incl included including inclusive
+attendance spectators crowd visitors
+rsvp reply replied answer answered respond responded confirmed
+owner owners belong belongs
 hour hours long
 length long
 weight weigh weighs heavy kilo kilos kg
@@ -92,9 +102,12 @@ def synonyms(text: str) -> set[str]:
 
 
 PERSON = stems(
-    "name person member employee runner student author tenant donor trainer customer client player staff teacher"
+    "name person member borrower holder guest supplier vendor lender buyer seller child kid"
+    " employee runner student author tenant donor trainer customer client player staff teacher"
     " contact owner patient winner candidate user guest driver participant tutor"
 )
+PERSON_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_a-z][\w'’.-]*)+")
+"""A first name or its letter, and a last name."""
 COUNTS = stems("quantity count number")
 FLUFF = stems(
     """a give list name please tell find show table sheet row rows file entry entries record records register
@@ -103,21 +116,48 @@ FLUFF = stems(
     altogether together whole many much long often teach teaches attend teams see know called use used receive
     received contain contains hold holds item items put need needs bring brought was been still ever listed
     everyone everybody people player players leave leaves everything piece pieces thing things kind kinds sort sorts
-    type types job jobs already currently pick picked"""
+    type types job jobs already currently pick picked come comes came still yet far say says said done
+reach reached contact contacted kid kids child children"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
 
-ASKS_LIST = re.compile(r"\W*(?:which|who|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
+ASKS_LIST = re.compile(r"\W*(?:which|who|whose|how many|list|what|name|show|welche|wer|wie viele|(?:on|in|at) which)\b")
 RELATIONS = frozenset("than before after until between over above under below".split())
 """Words that set a value against another; where that is no number and no date the rules do not read it."""
 TAKES_NUMBER = re.compile(r"(?!older|newer|earlier|later).*(?:than|over|above|exceeding|under|below|least|most|up to)")
 EACH = frozenset("per each every by pro je".split())
+ASKS_AMOUNT = re.compile(r"\W*(?:what|how much)\b.*\b(?:costs?|pay|paid|price|spen[dt]|charged?|worth)\b")
 HOW_MUCH = re.compile(r"\bhow much\b|\bwie viel\b")
-DENIES = re.compile(r"\b(?:not|no|never|without|except|excluding|neither|nor|nicht|kein\w*|ohne|außer)\b|n't\b")
-"""Words that turn a condition round; the rules read only those of `NOT`, directly before a value."""
-NOT = frozenset("not no without except excluding nicht ohne außer".split())
-_BEFORE_ROWS = r"which|list|welche[rs]?|\w+est|[\d.,]+"
+DENIES = re.compile(
+    r"\b(?:not|no|never|without|except|excluding|lack(?:s|ing)?|neither|nor|nobody|nicht|kein\w*|ohne|außer)\b|n't\b"
+)
+"""Words that turn a condition round; the rules read them before a value or a column, with nothing else between."""
+LACKS = frozenset("without no lack lacks lacking ohne kein keine keinen".split())
+"""Words before a column whose cells are empty."""
+MISSING = frozenset("missing empty blank".split())
+"""Words behind such a column."""
+HAS = frozenset("have has had got been reached contacted".split())
+"""Words that say so behind "not"."""
+DONE = frozenset("been was were is are have has had".split())
+"""Words before the name of a column of dates that is told: have been returned."""
+PARTICIPLE = re.compile(rf"\w+ed|done|gone|seen|been|{'|'.join(_IRREGULAR)}")
+OF_NUMBERS = frozenset("time long heavy tall".split())
+"""Hints of aggregates that no date is measured by."""
+SINCE = stems("since joined start began opened from")
+"""Names of dates since when something lasts."""
+MEANT = {
+    "not paid": re.compile(r"\b(?:owe[sd]?|owing|unpaid|outstanding|in arrears)\b", re.IGNORECASE),
+    "not returned": re.compile(r"\b(?:still|currently) (?:out|on loan)\b|\bon loan\b", re.IGNORECASE),
+    "arrived": re.compile(r"\b(?:turned up|got (?:there|here))\b", re.IGNORECASE),
+    "paid": re.compile(r"\bsettled\b", re.IGNORECASE),
+    "no stock": re.compile(r"\b(?:sold out|out of stock)\b", re.IGNORECASE),
+    "no places": re.compile(r"\b(?:full|fully booked|booked up)\b", re.IGNORECASE),
+}
+"""States of things, and how people call them that the rules do not read otherwise."""
+MONEY = stems("bill invoice payment expense expenditure donation purchase sale transaction order debt")
+"""Rows of which the biggest is the one with the highest amount."""
+_BEFORE_ROWS = r"which|list|all|all the|of the|welche[rs]?|\w+est|[\d.,]+"
 NAMES_ROWS = re.compile(rf"\b(?:{_BEFORE_ROWS}) $")
 """A word before the name of what the rows are, or what is counted: which books, the oldest book, over 8 books."""
 NAMES_MEASURED = re.compile(rf"\b(?:{_BEFORE_ROWS}|many) $")
@@ -157,8 +197,12 @@ FIGURES: Sequence[tuple[Aggregate, str, str]] = (
     ("min", "long", r"\bshortest\b"),
     ("min", "heavy", r"\blightest\b"),
     ("mean", "", r"\b(?:on average|average|(?:the|its|their|a) mean|durchschnitt\w*)\b"),
-    ("sum", "", r"\b(?:sum of|in total|total|sum|(?:al)?together|in all|combined|overall|insgesamt|summe)\b"),
-    ("count", "", r"\bhow many(?: different)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
+    (
+        "sum",
+        "",
+        r"\b(?:sum of|in total|total|sum|(?:al)?together|adds? up to|in all|combined|overall|insgesamt|summe)\b",
+    ),
+    ("count", "", r"\bhow many(?: different| times)?\b|(?:^|\bthe |\bwhat )number of\b|\bhow often\b|\bcount of\b"),
     ("count", "", r"\bwie (?:viele|oft)\b|\banzahl\b"),
 )
 """Aggregates, the kind of column or the word for it that each hints at, and the words that ask for it."""
@@ -229,7 +273,14 @@ def ranges(question: str) -> str:
         return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
 
     question = _OR_MORE.sub(bound, _HALF_DAY.sub(of_day, question))
-    return BETWEEN.sub(compared, re.sub(r"\bover the (?=whole\b|entire\b)", "in the ", question))
+    return BETWEEN.sub(
+        compared,
+        re.sub(
+            r"\bover the (?=(?:whole|entire|year|season|summer|winter|month|week|weekend|course)\b)",
+            "in the ",
+            question,
+        ),
+    )
 
 
 def date_in(text: str) -> str | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from local_rag.index.parse.properties import iso_date
+from local_rag.index.parse.properties import MONTH, iso_date
 from local_rag.text.lexicon import UNITS
 from local_rag.text.words import fold
 
@@ -34,6 +34,8 @@ _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+_SHORT_DAY = re.compile(r"(\d{1,2}([/.-])\d{1,2})\2(\d\d)")
+_SHORT_MONTH = re.compile(rf"((?:{MONTH})\.?)[ -]'?(\d\d)", re.IGNORECASE)
 MONTHS = 12
 _NUMBERS = r"[\d\s./:,-]*(?:st|nd|rd|th)?[\s,]*"
 _DATE = re.compile(rf"(?=.*(?:1[89]|2[01])\d\d){_NUMBERS}(?:of )?(?:[^\W\d_]{{1,9}}\.?)?{_NUMBERS}[\d\s:,]*Z?")
@@ -55,7 +57,7 @@ class Column(NamedTuple):
 
 def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]]:
     """Return a column with the value of each of its cells, None for a text; and the units, where there are several."""
-    cells = _by_day(cells)
+    cells = _of_race(_by_day(_with_century(cells)))
     filled = [cell for cell in cells if cell]
     sample, different = filled[:: len(filled) // LOOKED_AT + 1], len({*filled})
 
@@ -72,6 +74,8 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     known = [*dict.fromkeys(filter(None, [unit_of(name), *units]))]
     exact = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
     decimals = max(exact, 2) if exact and CURRENCIES.intersection(known) else exact  # 57.40 €
+    if len(known) > 1 and not {*known} <= {*UNITS.values(), *CURRENCIES, unit_of(name)}:  # 5A and 5B
+        return Column(name, "text", different=different), [None] * len(cells), []
     if len(known) > 1:
         return Column(name, "number", "", known, decimals, different), values, units
     return Column(name, "number", next(iter(known), ""), (), decimals, different), values, []
@@ -84,6 +88,25 @@ def _by_day(cells: Sequence[str]) -> Sequence[str]:
     slashed = [*filter(None, map(_SLASHED.fullmatch, cells))]
     if any(int(match[1]) > MONTHS for match in slashed) and all(int(match[2]) <= MONTHS for match in slashed):
         return [_SLASHED.sub(r"\1.\2.\3", cell) for cell in cells]
+    return cells
+
+
+def _with_century(cells: Sequence[str]) -> Sequence[str]:
+    """Return cells of days or months with two digits of a year, 06/05/24 or Apr 24, with all four."""
+    filled = [*filter(None, cells)]
+    if all(map(_SHORT_DAY.fullmatch, filled)):
+        return [_SHORT_DAY.sub(r"\g<1>\g<2>20\3", cell) for cell in cells]
+    found = [*filter(None, map(_SHORT_MONTH.fullmatch, filled))]
+    is_year = len({match[2] for match in found}) <= len({match[1] for match in found})  # days of months are more
+    if len(found) == len(filled) and is_year:
+        return [_SHORT_MONTH.sub(r"\1 20\2", cell) for cell in cells]
+    return cells
+
+
+def _of_race(cells: Sequence[str]) -> Sequence[str]:
+    """Return cells with 36:47 as 0:36:47 if others of the column have hours, minutes and seconds."""
+    if any(re.fullmatch(r"\d:[0-5]\d:[0-5]\d", cell) for cell in cells):
+        return [f"0:{cell}" if re.fullmatch(r"[0-5]?\d:[0-5]\d", cell) else cell for cell in cells]
     return cells
 
 

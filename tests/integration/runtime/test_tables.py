@@ -104,6 +104,35 @@ def test_a_question_in_other_words_than_the_table(tmp_path, converted, question,
     assert text in answer.text and answer.certainty == certainty, answer.text
 
 
+WORKSHOP = """No.;Bike;Customer;Brought in;Picked up;E-mail;Bill €;Places left;Time
+7;City bike;Ann Reed;02.05.2025;09.05.2025;ann@reed.example;84,50;0;41:20
+8;Racing bike;Ben Holt;05.05.2025;;;120;2;1:02:09
+9;Cargo bike;Ann Lodge;06.05.2025;;lodge@mail.example;64;3;38:05
+"""
+
+
+@pytest.mark.parametrize(("question", "text", "certainty"), [
+    ("Which bikes have not been picked up?", "- Racing bike [1]\n- Cargo bike", "sure"),
+    ("How many bikes were picked up?", "1 of 3 rows where Picked up is not empty", "sure"),
+    ("Which customers do we have no email address for?", "E-mail is empty: Customer is Ben Holt", "sure"),
+    ("Whose e-mail is missing?", "Ben Holt", "sure"),
+    ("Who's got the cargo bike?", "Customer is Ann Lodge", "sure"),
+    ("What did we bill Ben Holt for the racing bike?", "Bill € is 120", "sure"),
+    ("When was the bike from 2 May picked up?", "Picked up is 09.05.2025", "sure"),
+    ("What has the fastest time?", "the lowest Time is 38:05: Cargo bike", "sure"),  # minutes beside hours
+    ("Which bike is full?", "Places left is empty or 0: Bike is City bike", "probably"),
+    ("Which bill of Ann Parker is not paid?", "", ""),  # neither Ann Reed nor Ann Lodge
+    ("What can't Ann Reed ride?", "", ""),
+    ("What was the biggest bill and who got it?", "the highest Bill € is 120: Ben Holt", "sure"),
+])  # fmt: skip
+def test_empty_cells_and_states_in_other_words(tmp_path, converted, question, text, certainty):
+    (tmp_path / "workshop.csv").write_text(WORKSHOP)
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
+        made.sync([tmp_path])
+        answer = ask(made, question)
+    assert text in answer.text and answer.certainty == certainty, (answer.text, answer.reason)
+
+
 def test_two_comparisons_are_not_one_range():
     assert ranges("cost under 5 or over 100 euros") == "cost under 5 or over 100 euros"
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
