@@ -116,3 +116,18 @@ def test_a_question_is_read_once_however_often_passages_are_retrieved(ollama, as
     answer = ask(SOLD, graph="self-rag")
     roles = [call.role for call in answer.usage.log]
     assert roles.count("table_query") == 1 and roles.count("rewriter") == 2 and answer.status == "abstained"
+
+
+def test_a_row_behind_a_better_passage_is_no_reason_to_ask(tmp_path, ollama):
+    (tmp_path / "fuel.csv").write_text(TABLE)
+    (tmp_path / "vessels.md").write_text("Many litres of brandy were swallowed by the vessels in the storm of 1901.\n")
+    with (
+        Index.open(tmp_path / "index", HashingEmbedder(window=300), create=True) as index,
+        engine_on(ollama) as engine,
+    ):
+        index.sync([tmp_path])
+        ollama.script("Many litres were swallowed. [1]")
+        answer = Rag(Settings.load(graph="plain"), index, Choice(engine)).ask(
+            "How many litres of brandy were swallowed by the vessels in the storm?", record=False
+        )
+    assert [call.role for call in answer.usage.log] == ["generator"]
