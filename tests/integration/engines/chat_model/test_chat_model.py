@@ -23,26 +23,30 @@ ANSWER = "The warranty of a pump ends two years after delivery. [1]"
 
 
 class TestAModelThatTakesASchemaKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
         return from_chat_model(SchemaModel(pace=0.001), explain=True)
 
 
 class TestAModelThatCallsToolsKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
         return from_chat_model(ToolModel(), grading="each")
 
 
 class TestAModelThatKnowsNoJsonKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
         return from_chat_model(PlainModel())
 
 
 class TestAModelThatGradesByTheEvaluatorKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
         engine = from_chat_model(SchemaModel(), grading="evaluator")
         return engine.opened_with(engine.prompts.texts, ScriptedEvaluator(READ))
 

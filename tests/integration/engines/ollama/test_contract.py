@@ -9,7 +9,7 @@ from support.engine_contract import EngineContract
 from support.fakes import ScriptedEvaluator, passage
 from support.ollama_engine import contents, engine_on
 from support.ollama_mind import mind
-from support.ollama_server import say
+from support.ollama_server import OllamaServer
 
 from local_rag.engines.language_model.judge import Judge, QuestionProposer
 
@@ -18,12 +18,12 @@ from local_rag.engines.language_model.judge import Judge, QuestionProposer
 
 class TestThePackedEngineKeepsTheContract(EngineContract):
     options: ClassVar = {"grading": "packed"}
-    pace = 0.01
 
-    @pytest.fixture
-    def engine(self, ollama):
-        ollama.always = lambda body: say(mind(body), pace=self.pace)
-        with engine_on(ollama, **self.options) as engine:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
+        with OllamaServer() as server, engine_on(server, **cls.options) as engine:
+            server.always = mind
             yield engine
 
 
@@ -32,7 +32,6 @@ class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestThePackedE
         "grading": "evaluator",
         "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
     }
-    pace = 0
 
 
 # --- the judge and the proposer

@@ -102,7 +102,7 @@ def test_a_stop_ends_a_call_that_waits(server):
     embedder, stop = embedder_on(server, dimension=64), cancel.Cancel()
     embedder.load()
     server.embed_pace = 60.0
-    threading.Timer(0.3, stop.stop).start()
+    threading.Timer(0.1, stop.stop).start()
     with cancel.scope(stop), pytest.raises(Stopped):
         embedder.embed_queries(["a"])
     server.wait_idle()

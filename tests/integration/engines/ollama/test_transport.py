@@ -9,7 +9,7 @@ import threading
 import httpx
 import pytest
 from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages
-from support.ollama_server import OllamaServer, redirect
+from support.ollama_server import OllamaServer
 
 from local_rag.config.values import Ollama
 from local_rag.core.address import address
@@ -57,16 +57,6 @@ def test_the_transport_asks_its_one_address(ollama, elsewhere):
             with pytest.raises(NotLocal, match=f"was refused: only {ollama.host} is asked"):
                 client.get(url)
     assert len(ollama.requests) == 1
-
-
-def test_a_client_that_follows_redirects_gets_nowhere(ollama, elsewhere):
-    ollama.instead = {"/": redirect(f"http://{elsewhere.host}/"), "/api/tags": redirect("/elsewhere")}
-    transport = GuardedTransport(address(ollama.host))
-    with httpx.Client(transport=transport, trust_env=False, follow_redirects=True) as client:
-        for path in ("/", "/api/tags"):
-            with pytest.raises(NotLocal, match="redirects to"):
-                client.get(f"http://{ollama.host}{path}")
-    assert len(ollama.requests) == 2
 
 
 def test_localhost_needs_no_resolver(ollama):
