@@ -18,35 +18,14 @@ from local_rag.text.names import header_of
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.from_file(str(files_of("minilm").folder / "tokenizer.json"))
+def inputs():
+    return Inputs(Tokenizer.from_file(str(files_of("minilm").folder / "tokenizer.json")))
 
 
-@pytest.fixture(scope="module")
-def inputs(tokenizer):
-    return Inputs(tokenizer)
-
-
-def tokens(tokenizer, window):
-    return [tokenizer.id_to_token(number) for number in window.ids]
-
-
-def test_the_order_of_a_window_and_its_token_types(inputs, tokenizer):
-    (window,) = inputs.windows("Who lights it?", "lighthouse log", "The keeper lights it.")
-    assert tokens(tokenizer, window) == [
-        *("[CLS]", "who", "lights", "it", "?", "[SEP]"),
-        *("lighthouse", "log", ".", "the", "keeper", "lights", "it", ".", "[SEP]"),
-    ]
-    assert window.types == (0,) * 6 + (1,) * 9
-    assert window.first == 9 and window.offsets == ((0, 3), (4, 10), (11, 17), (18, 20), (20, 21))
-
-
-def test_a_header_is_made_of_file_name_title_and_heading(inputs, tokenizer):
+def test_a_header_is_made_of_file_name_title_and_heading():
     passage = document("…", source="/home/a/lease-2024.pdf", title="Lease of the mill", heading="Terms > Notice")
     assert header_of(passage) == "lease 2024. Lease of the mill. Terms > Notice"
     assert header_of(document("…")) == ""
-    (window,) = inputs.windows("Why?", "", "Because.")
-    assert tokens(tokenizer, window) == ["[CLS]", "why", "?", "[SEP]", "because", ".", "[SEP]"]
 
 
 def test_offsets_are_code_points_of_the_text_in_any_script(inputs):
@@ -88,14 +67,6 @@ def test_marks_of_the_tokenizer_in_a_file_are_letters(inputs):
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u200b"])
 def test_nothing_is_no_window(inputs, text):
     assert inputs.windows("What?", "title", text) == []
-
-
-def test_a_batch_is_filled_up(inputs):
-    windows = [*inputs.windows("a", "", "b"), *inputs.windows("a", "", "b c d")]
-    batch = inputs.batch(windows)
-    assert {name: values.shape for name, values in batch.items()} == dict.fromkeys(batch, (2, 7))
-    assert batch["attention_mask"].sum(axis=1).tolist() == [5, 7]
-    assert batch["input_ids"][0, 5:].tolist() == [inputs.pad, inputs.pad]
 
 
 # --- spans ------------------------------------------------------------------------------------------------------------
