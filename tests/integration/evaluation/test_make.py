@@ -199,10 +199,7 @@ def test_a_question_that_the_files_answer_is_not_unanswerable(ollama, model):
 
 
 def test_proposals_are_written_for_a_person_to_read_and_the_same_command_goes_on(tmp_path, capsys):
-    for name, text in NOTES.items():
-        (tmp_path / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
-    assert run(["index", str(tmp_path / "notes")]) == 0
+    assert run(["index", str(make_notes(tmp_path / "notes"))]) == 0
     file = tmp_path / "cases.jsonl"
     command = ["eval", "make", str(file), "--engine", "extractive", "--count", "3", "--unanswerable", "1"]
     capsys.readouterr()
