@@ -260,24 +260,15 @@ def _least(schema):
     return {"integer": schema.get("minimum", 0), "boolean": False}.get(schema["type"], "aaa")
 
 
-@dataclass(frozen=True)
-class Case:
-    """Hold one recorded exchange: {method, path, body}, and {status, content_type, transfer, lines}."""
-
-    case: str
-    request: dict
-    response: dict
-
-
 def recordings(version):
-    """Return the exchanges recorded with this version."""
+    """Return the responses recorded with this version by their names: {status, content_type, transfer, lines}."""
     lines = (_DATA / f"v{version}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Case(line["case"], line["request"], line["response"]) for line in map(json.loads, lines)]
+    return {line["case"]: line["response"] for line in map(json.loads, lines)}
 
 
-def replay(case):
-    """Send the recorded response unchanged."""
-    return raw(case.response["status"], case.response["content_type"], case.response["lines"])
+def replay(response):
+    """Send a recorded response unchanged."""
+    return raw(response["status"], response["content_type"], response["lines"])
 
 
 # --- the server -------------------------------------------------------------------------------------------------------

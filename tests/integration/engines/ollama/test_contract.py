@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import pytest
 from support.engine_contract import EngineContract
 from support.fakes import ScriptedEvaluator, passage
@@ -16,22 +14,18 @@ from local_rag.engines.language_model.judge import Judge, QuestionProposer
 # --- the contract
 
 
-class TestThePackedEngineKeepsTheContract(EngineContract):
-    options: ClassVar = {"grading": "packed"}
+READ = {"two years after delivery": 0.9, "Forty people": 0.3}
+GRADING = {"packed": {}, "evaluator": {"evaluator": ScriptedEvaluator(READ)}}
 
-    @pytest.fixture(scope="class")
+
+class TestOllamaKeepsTheContract(EngineContract):
+    @pytest.fixture(scope="class", params=GRADING)
     @classmethod
-    def engine(cls):
-        with OllamaServer() as server, engine_on(server, **cls.options) as engine:
+    def engine(cls, request):
+        options = GRADING[request.param]
+        with OllamaServer() as server, engine_on(server, grading=request.param, **options) as engine:
             server.always = mind
             yield engine
-
-
-class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestThePackedEngineKeepsTheContract):
-    options: ClassVar = {
-        "grading": "evaluator",
-        "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
-    }
 
 
 # --- the judge and the proposer

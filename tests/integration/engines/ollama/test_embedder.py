@@ -91,9 +91,9 @@ def test_a_model_that_is_not_there_does_not_embed_or_is_elsewhere_is_one_line(se
     assert not any("a secret" in body["input"] for body in asked(server) if name != "tiny")
 
 
-def test_a_server_that_is_down_is_named_with_the_embedder():
-    settings = Ollama(host="127.0.0.1:1")
-    embedder = OllamaEmbedder(OllamaApi(settings.host), OllamaEmbedderSpec(name="embed", dimension=64), settings)
+def test_a_server_that_is_down_is_named_with_the_embedder(server):
+    embedder = embedder_on(server, dimension=64)
+    server.close()
     with pytest.raises(ServerDown, match="and the embedder ollama/embed needs one"):
         embedder.embed_queries(["a"])
 

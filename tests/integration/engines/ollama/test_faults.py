@@ -63,17 +63,6 @@ def test_the_server_or_the_model_is_gone_between_two_questions(ollama, engine, g
         assert met.value.hint
 
 
-def test_another_program_listens_there(ollama):
-    for path in ("/api/show", "/api/version"):
-        ollama.instead = {path: raw(404, "text/plain", ["404 page not found"])}
-        with pytest.raises(EngineError, match=r"\(404\): 404 page not found") as met, engine_on(ollama):
-            pass
-        assert met.value.hint
-        ollama.instead = {path: raw(200, "text/html", ["<p>Welcome to my router</p>"])}
-        with pytest.raises(EngineError, match="is not an Ollama server"), engine_on(ollama):
-            pass
-
-
 # --- silence ----------------------------------------------------------------------------------------------------------
 
 

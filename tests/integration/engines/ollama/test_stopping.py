@@ -127,30 +127,17 @@ def test_closing_the_engine_while_it_loads_a_model(ollama):
 # --- two at once ------------------------------------------------------------------------------------------------------
 
 
-def about(body):
-    """An answer that tells which question it is for."""
-    question = body["messages"][1]["content"].rpartition("Question: ")[2].partition("\n")[0]
-    return say(f"About {question}", pace=0.03)
-
-
 @pytest.mark.slow
-def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
+def test_a_question_waits_for_another_and_that_is_no_silence_of_the_server(ollama, monkeypatch):
     monkeypatch.setattr(calls, "READING", 1e6)
-    first = say("It takes its time.", pace=0.4)
-    ollama.script(first)
-    ollama.always = about
-    with engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(3) as pool:
-
-        def ask(question):
-            return "".join(piece.text for piece in engine.answer(question, passages(), Attempt()))
-
-        one = pool.submit(ask, "one")
+    ollama.script(say("It takes its time.", pace=0.4), "At last.")
+    with engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(answered, engine)
         ollama.wait_for(1)
-        others = [pool.submit(ask, question) for question in ("two", "three")]
-        assert one.result() == "It takes its time."
-        assert [other.result() for other in others] == ["About two", "About three"]
+        second = pool.submit(answered, engine)
+        assert (first.result()[1], second.result()[1]) == ("It takes its time.", "At last.")
     came = [request.at for request in ollama.requests if request.path == "/api/chat"]
-    assert came[1] - came[0] > 1.5, "waiting is not counted as silence, and happens here, not there"
+    assert came[1] - came[0] > 1.5, "it waits here and not there"
 
 
 def test_a_question_that_waits_can_be_stopped(ollama, engine):

@@ -6,6 +6,7 @@ import re
 from itertools import chain
 
 import pytest
+from support.engine_contract import FULL_CATALOG
 from support.ollama_engine import (
     FULLY,
     LONG,
@@ -24,13 +25,11 @@ from support.ollama_server import Model, empty, say, too_long
 
 from local_rag.core import cancel
 from local_rag.core.cancel import Cancel
-from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import Turn
 from local_rag.engines.language_model import graders
 
 ANSWER = "It costs 100 euros [1]."
-BOTH = Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search"))
 WORDS = 225
 
 # --- replies without a text -------------------------------------------------------------------------------------------
@@ -121,7 +120,7 @@ def test_whatever_is_asked_nothing_unparsed_is_a_yes(ollama, reply, grading):
     with engine_on(ollama, grading=grading) as engine:
         verdicts = engine.relevance(QUESTION, passages())
         grade = engine.grade(QUESTION, passages(), ANSWER)
-        route = engine.route(QUESTION, BOTH)
+        route = engine.route(QUESTION, FULL_CATALOG)
     calls = 2 if grading == "each" else 1
     assert labels(verdicts) == ["unparsed", "unparsed"]
     assert [verdict.usage.retries for verdict in verdicts] == [calls, 0]
@@ -208,7 +207,7 @@ def test_a_prompt_that_never_fits_is_an_error(ollama, engine, reply):
         lambda: answered(engine, passages(3)),
         lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
         lambda: engine.standalone(QUESTION, [Turn(QUESTION, ANSWER)]),
-        lambda: engine.route(QUESTION, BOTH),
+        lambda: engine.route(QUESTION, FULL_CATALOG),
     ):
         with pytest.raises(EngineError, match="does not fit the window of 4,096 tokens of tiny") as met:
             task()
