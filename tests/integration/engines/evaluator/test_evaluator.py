@@ -186,8 +186,10 @@ def test_a_stop_is_heard_between_two_batches(evaluator, monkeypatch):
 
 @pytest.mark.parametrize("question", ["", "?", "what " * 5000, "\x00\ud7ff𝔘", "日本語の質問"])
 def test_any_question_and_any_text_is_read(evaluator, question):
-    for reading in evaluator.read(question, [document(ANSWER), document("\x00 \u202e�"), document("a" * 20_000)]):
-        assert 0 <= reading.answerable <= 1
+    texts = [document(ANSWER, title="header " * 999), document("\x00 \u202e�"), document("a" * 20_000)]
+    readings = evaluator.read(question, texts)
+    assert readings[0].spans, "a long question and a long header leave room for the passage"
+    assert all(0 <= reading.answerable <= 1 for reading in readings)
 
 
 STATEMENTS = [

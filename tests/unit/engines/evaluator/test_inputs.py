@@ -28,13 +28,6 @@ def test_a_header_is_made_of_file_name_title_and_heading():
     assert header_of(document("…")) == ""
 
 
-def test_offsets_are_code_points_of_the_text_in_any_script(inputs):
-    text = "😀 Größe  naïveté\n\nДоговор 日本語 «x»"
-    (window,) = inputs.windows("?", "Über", text)
-    words = [text[start:end] for start, end in window.offsets]
-    assert "".join(words) == "".join(text.split()) and "Größe" in text
-
-
 def test_a_word_is_never_cut(inputs):
     (window,) = inputs.windows("?", "", "unquestionably tokenized")
     words = list(zip(window.offsets, window.heads, window.tails, strict=True))
@@ -53,20 +46,18 @@ def test_a_long_passage_is_read_in_windows_that_overlap_and_leave_nothing_out(in
         assert 40 <= len(shared) <= inputs.window // 3
 
 
-@pytest.mark.parametrize("length", [1, 100, 319, 320, 321, 5000])
-def test_a_long_question_and_a_long_header_leave_room_for_the_passage(inputs, length):
-    for window in inputs.windows("what " * length, "header " * length, "text " * 400):
-        assert len(window.ids) <= 320 and len(window.offsets) >= 40
-
-
 def test_marks_of_the_tokenizer_in_a_file_are_letters(inputs):
     (window,) = inputs.windows("What?", "", "[SEP] [CLS] [MASK]")
     assert window.ids.count(inputs.sep) == 2 and window.ids.count(inputs.cls) == 1
 
 
-@pytest.mark.parametrize("text", ["", " \n\t ", "\u200b"])
-def test_nothing_is_no_window(inputs, text):
-    assert inputs.windows("What?", "title", text) == []
+def test_a_batch_is_filled_up(inputs):
+    windows = [*inputs.windows("a", "", "b"), *inputs.windows("a", "", "b c d")]
+    assert windows[0].types == (0, 0, 0, 1, 1) and windows[0].ids[::2] == (inputs.cls, inputs.sep, inputs.sep)
+    batch = inputs.batch(windows)
+    assert {name: values.shape for name, values in batch.items()} == dict.fromkeys(batch, (2, 7))
+    assert batch["attention_mask"].sum(axis=1).tolist() == [5, 7]
+    assert batch["input_ids"][0, 5:].tolist() == [inputs.pad, inputs.pad]
 
 
 # --- spans ------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.marks import claims
 from local_rag.text.questions import (
     asked,
-    asked_number,
     complexity,
     kind_of,
     sides,
@@ -269,11 +268,6 @@ def test_a_comparison_in_one_thing_asks_that_of_each_side():
 )  # fmt: skip
 def test_a_part_of_a_question_is_about_what_the_other_names(question, each):
     assert asked(question) == each
-
-
-def test_a_text_may_say_how_many_things_it_names():
-    assert (asked_number("We present five approaches."), asked_number("It has 4 stages:")) == (5, 4)
-    assert asked_number("What are the types of mill?") == asked_number("built in 1911, of stone") == 0
 
 
 @pytest.mark.parametrize(
