@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.evaluation_cases import cases_file
 from support.fakes_index import remembering_minilm
 
 from local_rag.cli.app import run
@@ -30,7 +31,7 @@ def asked(tmp_path, capsys):
     (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.", "utf-8")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([tmp_path / "notes"])
-    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES), "utf-8")
+    cases_file(tmp_path, CASES, "cases.jsonl")
     (tmp_path / "saved").mkdir()
 
     def ask(name, page=""):

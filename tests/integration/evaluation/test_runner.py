@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import ExitStack
 from functools import cache
 from itertools import count
 from types import SimpleNamespace
@@ -63,21 +64,19 @@ def settings(tmp_path_factory):
 @pytest.fixture
 def started(settings, tmp_path, monkeypatch):
     """Return a function that makes a Runner; the same folder is continued."""
-    opened = []
     monkeypatch.setattr(graphs, "compiled", WIRED)
 
     def start(engine=None, plan=TWO, cases=CASES, judge=None):
-        rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
-        opened.append(rag)
+        index = Index.open(settings.index_path, HashingEmbedder(window=250))
+        rag = stack.enter_context(Rag(settings, index, Choice(engine or scripted())))
         made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
         manifest = manifest_of(made, cases, plan, rag)
         path = tmp_path / "run"
         folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, manifest, cases)
         return Runner(rag, folder, plan, judge)
 
-    yield start
-    for rag in opened:
-        rag.close()
+    with ExitStack() as stack:
+        yield start
 
 
 @pytest.fixture

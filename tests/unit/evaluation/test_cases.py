@@ -55,11 +55,9 @@ def test_a_line_may_say_everything(tmp_path):
     [
         ("text", "expected an object, found str"),
         ({"question": " "}, "question: "),
-        ({"question": 3}, "question: "),
         ({"question": "q", "answer": "x"}, "answer: Unexpected"),
         ({"question": "q", "answers": "x"}, "answers: "),
         ({"question": "q", "answers": [" "]}, "answers.0: "),
-        ({"question": "q", "answers": [1]}, "answers.0: "),
         ({"question": "q", "answerable": "yes"}, "answerable: Input should be a valid boolean"),
         ({"question": "q", "answerable": False, "answers": ["x"]}, "can have no answers"),
         ({"question": "q", "route": "files"}, "route: Input should be 'vectorstore', 'web_search' or 'direct'"),
@@ -70,7 +68,6 @@ def test_a_line_may_say_everything(tmp_path):
         ({"question": "q", "relevant": [{"file": "a", "page": True}]}, "relevant.0.page: "),
         ({"question": "q", "relevant": [{"file": "a", "gain": -1}]}, "relevant.0.gain: "),
         ({"question": "q", "relevant": [{"file": "a", "gain": float("inf")}]}, "relevant.0.gain: "),
-        ({"question": "q", "relevant": [{"path": "a"}]}, "relevant.0.path: Unexpected"),
         ({"question": "q", "keep": "yes"}, "keep must be true or false"),
     ],
 )
