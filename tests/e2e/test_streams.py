@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.garden import notes_in
+from support.garden import enter, notes_in
+
+from local_rag.cli.app import run
 
 pytestmark = [
     pytest.mark.usefixtures("converted"),
@@ -18,53 +20,45 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Return a folder of notes, and the environment of a person whose default index has them."""
+def shell(tmp_path_factory):
+    """Return a function that runs a line of a shell for a person whose default index has the notes, NOTES."""
     base = tmp_path_factory.mktemp("streams")
-    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
-    env |= {"LOCAL_RAG_CONFIG_DIR": f"{base}/config", "LOCAL_RAG_DATA_DIR": f"{base}/data", "HOME": str(base)}
-    env["LOCAL_RAG_CACHE_DIR"] = os.environ["LOCAL_RAG_CACHE_DIR"]
     notes = notes_in(base)
-    assert run(["index", str(notes)], env, stdout=subprocess.DEVNULL).returncode == 0
-    return notes, env
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes)]) == 0
+        env = dict(os.environ)
 
+    def done(line, cwd=base):
+        line = line.replace("local-rag", f"{shlex.quote(sys.executable)} -m local_rag").replace("NOTES", str(notes))
+        return subprocess.run(line, shell=True, env=env, cwd=cwd, capture_output=True, text=True, timeout=600)
 
-def run(arguments, env, **options):
-    command = [sys.executable, "-m", "local_rag", *arguments]
-    return subprocess.run(command, env=env, timeout=600, check=False, **{"stderr": subprocess.PIPE} | options)
+    return done
 
 
 @pytest.mark.parametrize(
-    ("command", "code", "closed"),
+    ("line", "code"),
     [
-        ("ask 'What does the greenhouse cost?'", 0, ">&-"),
-        ("ask 'Which insurance company covers the rental contract of the tenant?'", 3, "<&- >&- 2>&-"),
-        ("status --index nothing-here", 1, "2>&-"),
-        ("index NOTES", 0, "<&- >&- 2>&-"),
+        ("local-rag status >&-", 0),
+        ("local-rag ask 'Which insurance company covers the rental contract of the tenant?' <&- >&- 2>&-", 3),
+        ("local-rag status --index nothing-here 2>&-", 1),
+        ("local-rag index NOTES <&- >&- 2>&-", 0),
     ],
 )
-def test_a_stream_that_is_closed_from_the_start_changes_no_exit_code(world, command, code, closed):
-    notes, env = world
-    line = f"{shlex.quote(sys.executable)} -m local_rag {command.replace('NOTES', str(notes))} {closed}"
-    done = subprocess.run(line, shell=True, env=env, capture_output=True, text=True, timeout=600, check=False)
+def test_a_stream_that_is_closed_from_the_start_changes_no_exit_code(shell, line, code):
+    done = shell(line)
     assert done.returncode == code
     assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_result_that_cannot_be_written_is_an_error(world):
-    _, env = world
-    with Path("/dev/full").open("wb") as full:
-        done = run(["status"], env, stdout=full)
+def test_a_result_that_cannot_be_written_is_an_error(shell):
+    done = shell("local-rag status >/dev/full")
     assert done.returncode == 1
-    assert b"error: the result cannot be written (there is no space left on the disk)" in done.stderr
+    assert "error: the result cannot be written (there is no space left on the disk)" in done.stderr
 
 
-def test_a_folder_that_was_deleted_is_named(world, tmp_path):
-    _, env = world
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    line = f"rmdir {shlex.quote(str(gone))} && {shlex.quote(sys.executable)} -m local_rag status"
-    done = subprocess.run(line, shell=True, env=env, cwd=gone, capture_output=True, text=True, timeout=600, check=False)
+def test_a_folder_that_was_deleted_is_named(shell, tmp_path):
+    done = shell(f"rmdir {shlex.quote(str(tmp_path))} && local-rag status", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[0] == "error: the folder that you are in was deleted"

@@ -11,8 +11,9 @@ class TestMyEngine(EngineContract):
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -28,8 +29,6 @@ from support.fakes import passage
 LABELS = {"relevant", "irrelevant", "unparsed"}
 SUPPORTS = {"fully", "partially", "no", "unparsed"}
 FULL_CATALOG = Catalog(2, 3, ("Plan",), ("plan",), 0.6, ("vectorstore", "web_search", "direct"))
-PROMPT = 60.0
-"""Seconds within which a stopped engine must end."""
 
 TERMS = passage(
     1,
@@ -156,24 +155,23 @@ class EngineContract:
         assert without_marks(following) != without_marks(first)
 
     @pytest.mark.parametrize("target", ["vectorstore", "web"])
-    @pytest.mark.parametrize("first", [None, "Why?", "???", "Acme"])
-    def test_a_rewrite_adds_to_everything_tried_or_is_empty(self, engine, target, first):
-        tried = [first or self.question]
-        while len(tried) < 9 and (query := engine.rewrite(tried[0], tried, target).text):
-            assert query_key(query) not in map(query_key, tried)
-            tried.append(query)
-        assert first or target == "web" or len(tried) > 1
+    def test_a_rewrite_adds_to_everything_tried_or_is_empty(self, engine, target):
+        for first in (self.question, "Why?", "???", "Acme"):
+            tried = [first]
+            while len(tried) < 6 and (query := engine.rewrite(first, tried, target).text):
+                assert query_key(query) not in map(query_key, tried)
+                tried.append(query)
+            assert first != self.question or target == "web" or len(tried) > 1
 
-    @pytest.mark.parametrize(
-        "allowed", [("vectorstore",), ("vectorstore", "web_search"), ("web_search",), FULL_CATALOG.allowed]
-    )
-    @pytest.mark.parametrize("nearest", [None, 0.0, 0.9])
     @pytest.mark.parametrize("multi", [False, True])
-    def test_a_route_is_one_of_those_allowed(self, engine, allowed, nearest, multi):
-        route = engine.route(self.question, Catalog(2, 3, ("Plan",), ("plan",), nearest, allowed, ("Costs",), multi))
-        assert route.source in allowed
-        assert route.complexity in ({"direct", "single", "multi"} if multi else {"direct", "single"})
-        assert (route.complexity == "direct") == (route.source == "direct")
+    def test_a_route_is_one_of_those_allowed(self, engine, multi):
+        places = (("vectorstore",), ("vectorstore", "web_search"), ("web_search",), FULL_CATALOG.allowed)
+        for allowed, nearest in product(places, (None, 0.0, 0.9)):
+            catalog = replace(FULL_CATALOG, nearest=nearest, allowed=allowed, headings=("Costs",), multi=multi)
+            route = engine.route(self.question, catalog)
+            assert route.source in allowed
+            assert route.complexity in ({"direct", "single", "multi"} if multi else {"direct", "single"})
+            assert (route.complexity == "direct") == (route.source == "direct")
 
     def test_a_question_without_history_stands_alone(self, engine):
         assert engine.standalone(self.question, []).text == self.question
@@ -213,21 +211,15 @@ class EngineContract:
         ):
             stopped = cancel.Cancel()
             stopped.stop()
-            started = time.monotonic()
             with cancel.scope(stopped), pytest.raises(Stopped):
                 task()
-            assert time.monotonic() - started < PROMPT
 
     def test_it_stops_in_the_middle_of_an_answer(self, engine):
         self.answer(engine)  # weights load on the first question, which cannot be stopped
         stopped = cancel.Cancel()
         with cancel.scope(stopped):
             stream = engine.answer(self.question, self.documents * 20, Attempt())
-            timer = threading.Timer(0.05, stopped.stop)
-            timer.start()
-            started = time.monotonic()
+            threading.Timer(0.02, stopped.stop).start()
             with pytest.raises(Stopped):
                 for _ in stream:
                     stopped.wait(2)
-            timer.cancel()
-        assert time.monotonic() - started < PROMPT + 0.05

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from contextlib import contextmanager
 
@@ -34,10 +36,8 @@ def engine_on(
 ):
     """Give an engine for all roles; `server` is a test server or an address, `settings` those of `ollama:`.
 
-    `patience` is the maximum of seconds for a question about models. The block must end well before a person would give
-    up.
+    `patience` is the maximum of seconds for a question about models.
     """
-    started = time.monotonic()
     host = getattr(server, "host", server)
     config = Ollama(host=host, **settings)
     with_server = OllamaApi(config.host, config.allow_hosts, patience)
@@ -52,7 +52,6 @@ def engine_on(
         yield engine
     finally:
         engine.close()
-    assert time.monotonic() - started < LONG
 
 
 def load_ahead(engine, server):
@@ -67,6 +66,16 @@ def passages(count=2, words=0):
     """Return passages of about `words` words; 0 means one short sentence."""
     text = "The plan costs a few hundred euros in all. " * (words // 9)
     return [passage(number, f"Passage {number}. {text}" if words else "") for number in range(1, count + 1)]
+
+
+def grades(letters):
+    """Return the reply of a retrieval grader, with a letter for each passage."""
+    return json.dumps({"r": " ".join({"y": "yes", "n": "no"}[letter] for letter in letters)})
+
+
+def shown(body):
+    """Return the numbers of the passages in a prompt."""
+    return [int(number) for number in re.findall(r'<passage n="(\d+)"', contents(body)[-1][1])]
 
 
 def labels(verdicts):

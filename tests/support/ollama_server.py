@@ -22,8 +22,9 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from functools import wraps
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingTCPServer
 
 _DATA = Path(__file__).parents[1] / "data" / "ollama"
 _TEXT = "It costs 100 euros [1]."
@@ -213,11 +214,9 @@ def stall(turn, after, seconds, text=_TEXT):
     turn.finish("stop", len(parts))
 
 
-@reply
-def slow(turn, seconds, text):
+def slow(seconds, text):
     """Pause before the first byte: a model that loads, or a long prompt that is read."""
-    turn.wire.check(seconds)
-    say(text).send(turn)
+    return stall(0, seconds, text)
 
 
 @reply
@@ -261,24 +260,15 @@ def _least(schema):
     return {"integer": schema.get("minimum", 0), "boolean": False}.get(schema["type"], "aaa")
 
 
-@dataclass(frozen=True)
-class Case:
-    """Hold one recorded exchange: {method, path, body}, and {status, content_type, transfer, lines}."""
-
-    case: str
-    request: dict
-    response: dict
-
-
 def recordings(version):
-    """Return the exchanges recorded with this version."""
+    """Return the responses recorded with this version by their names: {status, content_type, transfer, lines}."""
     lines = (_DATA / f"v{version}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Case(line["case"], line["request"], line["response"]) for line in map(json.loads, lines)]
+    return {line["case"]: line["response"] for line in map(json.loads, lines)}
 
 
-def replay(case):
-    """Send the recorded response unchanged."""
-    return raw(case.response["status"], case.response["content_type"], case.response["lines"])
+def replay(response):
+    """Send a recorded response unchanged."""
+    return raw(response["status"], response["content_type"], response["lines"])
 
 
 # --- the server -------------------------------------------------------------------------------------------------------
@@ -353,21 +343,14 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-class Http(ThreadingHTTPServer):
-    """Serve connections; `open` are those whose threads run."""
+class Http(ThreadingTCPServer):
+    """Serve connections, without the name lookup of HTTPServer; `open` are those whose threads run."""
 
     daemon_threads = True
 
-    def __init__(self, owner, port):
+    def __init__(self, owner):
         self.owner, self.open = owner, {}
-        super().__init__(("127.0.0.1", port), Handler)
-
-    def server_bind(self):
-        """Bind without the name lookup of HTTPServer."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = self.server_address
+        super().__init__(("127.0.0.1", 0), Handler)
 
     def process_request(self, request, client_address):
         self.open[request] = threading.Event()
@@ -386,7 +369,7 @@ class Http(ThreadingHTTPServer):
 class OllamaServer:
     """Run one server; `instead` maps a path to its reply."""
 
-    def __init__(self, version="0.33.0-rc2", port=0):
+    def __init__(self, version="0.33.0-rc2"):
         self.version = version
         self.requests, self.failures = [], []
         self.models = {"tiny:latest": Model()}
@@ -395,7 +378,7 @@ class OllamaServer:
         self.always, self.instead, self.pull_pace, self.embed_pace, self.loads = obedient, {}, 0.0, 0.0, 0
         self._script, self._loaded, self._answering = deque(), {}, 0
         self._slot, self._changed = threading.Lock(), threading.Condition()
-        self._http = Http(self, port)
+        self._http = Http(self)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
@@ -421,7 +404,7 @@ class OllamaServer:
 
     @property
     def host(self):
-        return f"127.0.0.1:{self._http.server_port}"
+        return f"127.0.0.1:{self._http.server_address[1]}"
 
     @property
     def chats(self):
@@ -473,33 +456,33 @@ class OllamaServer:
         body = request.body if isinstance(request.body, dict) else {}
         if request.path in self.instead:
             return self.instead[request.path].send(Turn(wire, {"model": ""} | body))
-        name = full_name(str(body.get("model", "")))
         lists = {
             "/api/version": lambda: {"version": self.version},
             "/api/status": lambda: {"cloud": self.cloud},
             "/api/tags": lambda: {"models": [model.tag(name) for name, model in self.models.items()]},
             "/api/ps": lambda: {"models": [self._running(name) for name in self._loaded if name in self.models]},
         }
+        posts = {"/api/show": self._show, "/api/pull": self._pull, "/api/embed": self._embed, "/api/chat": self._chat}
         if request.path in lists:
-            return wire.json(200, lists[request.path]())
-        if request.path == "/":
-            return wire.whole(200, "text/plain; charset=utf-8", b"Ollama is running")
-        if request.path == "/api/show" and name in self.models:
-            return wire.json(200, self.models[name].card())
-        if request.path == "/api/show":
-            return wire.json(404, {"error": f"model '{name}' not found"})
-        if request.path == "/api/pull":
-            return self._pull(wire, str(body["model"]))
-        if request.path == "/api/embed":
-            return self._embed(wire, body)
-        if request.path == "/api/chat":
-            return self._chat(wire, body)
-        return wire.whole(404, "text/plain", b"404 page not found")
+            wire.json(200, lists[request.path]())
+        elif request.path in posts:
+            posts[request.path](wire, body)
+        elif request.path == "/":
+            wire.whole(200, "text/plain; charset=utf-8", b"Ollama is running")
+        else:
+            wire.whole(404, "text/plain", b"404 page not found")
+
+    def _show(self, wire, body):
+        model = self.models.get(full_name(body["model"]))
+        if model is None:
+            return wire.json(404, {"error": f"model '{body['model']}' not found"})
+        return wire.json(200, model.card())
 
     def _running(self, name):
         return self.models[name].tag(name) | {"size_vram": 0, "context_length": self._loaded[name][0]}
 
-    def _pull(self, wire, name):
+    def _pull(self, wire, body):
+        name = str(body["model"])
         layer, total = f"sha256:{digest(name)}", Model().size
         part = {"status": f"pulling {layer[7:19]}", "digest": layer, "total": total}
         lines = [part, *(part | {"completed": total * tenth // 10} for tenth in (3, 7, 10))]

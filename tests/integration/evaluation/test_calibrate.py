@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.evaluation_cases import cases_file
 from support.screen import shown
 
 from local_rag.cli.app import run
@@ -18,7 +18,6 @@ from local_rag.config.calibrated import FILE, calibrated, keep, thresholds_for
 from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.core.errors import ConfigError
-from local_rag.core.private_files import exclusive
 from local_rag.evaluation.calibrate import Calibration
 from local_rag.evaluation.thresholds import (
     LabelledScore,
@@ -143,17 +142,11 @@ def test_thresholds_hold_for_one_fingerprint_and_the_settings_are_stronger():
     assert thresholds_for(settings, "engine 1") == Thresholds(answer=0.1), "a new calibration replaces the old one"
 
 
-def test_two_processes_that_keep_thresholds_lose_none():
-    settings, path = Settings.load(), Settings.load().config_folder / FILE
-    keep(settings, "engine 0", Thresholds(answer=0.1), {})
-    with ThreadPoolExecutor() as pool, exclusive(path.with_name(f".{FILE}.lock")):
-        waiting = pool.submit(keep, settings, "engine 1", Thresholds(answer=0.2), {})
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-        time.sleep(0.3)
-        assert not waiting.done(), "it reads the file once nobody writes it"
-        path.write_text(yaml.safe_dump(entries | {"engine 2": {"relevance": None, "answer": 0.3}}))
-    waiting.result()
-    assert set(calibrated(settings)) == {"engine 0", "engine 1", "engine 2"}
+def test_thresholds_that_are_kept_at_the_same_time_are_all_kept():
+    settings, names = Settings.load(), [f"engine {number}" for number in range(8)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: keep(settings, name, Thresholds(answer=0.1), {}), names))
+    assert set(calibrated(settings)) == set(names)
 
 
 @pytest.mark.parametrize(
@@ -189,31 +182,28 @@ UNKNOWN = [
 ]
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory, converted):
+    """Return a data folder with an index of one file."""
+    base = tmp_path_factory.mktemp("lease")
+    (base / "lease.md").write_text(LEASE)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LOCAL_RAG_DATA_DIR", str(base / "data"))
+        assert run(["index", str(base / "lease.md")]) == 0
+    return base / "data"
+
+
 @pytest.fixture
-def cases(tmp_path):
-    """Make an index of one file, and cases about it: each question twice, because ten of a kind are required."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "lease.md").write_text(LEASE)
-    assert run(["index", str(folder)]) == 0
-    lines = [
-        {"id": f"k{number}{twice}", "question": question, "answers": [answer], "relevant": [{"file": "lease.md"}]}
-        for number, (question, answer) in enumerate(KNOWN.items())
-        for twice in "ab"
-    ]
-    lines += [
-        {"id": f"u{number}{twice}", "question": question, "answerable": False}
-        for number, question in enumerate(UNKNOWN)
-        for twice in "ab"
-    ]
-    path = tmp_path / "cases.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)))
-    return path
+def cases(data, tmp_path, monkeypatch, capsys):
+    """Return cases about the index: each question twice, because ten of a kind are required."""
+    monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(data))
+    known = [{"question": asked, "answers": [answer], "relevant": ["lease.md"]} for asked, answer in KNOWN.items()]
+    unknown = [{"question": asked, "answerable": False} for asked in UNKNOWN]
+    return cases_file(tmp_path, [*known, *unknown] * 2)
 
 
 def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_THRESHOLDS_RELEVANCE", "0.01")
-    capsys.readouterr()
     assert run(["calibrate", str(cases), "--engine", "extractive"]) == 0
     out, err = capsys.readouterr()
     assert "20 cases, 10 with an answer and 10 without" in out
@@ -236,7 +226,6 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys):
-    capsys.readouterr()
     flags = ["--engine", "extractive", "--dry-run", "--json", "--keep", "0.9"]
     assert run(["calibrate", str(cases), *flags]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -253,14 +242,11 @@ def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys):
     [
         (["--limit", "12"], "at least 10 cases with an answer"),
         (["--keep", "1.5"], "share above 0"),
-        (["--limit", "0"], "expected 1 or more"),
-        (["--corpus", "--index", "x"], "cannot name another"),
     ],
 )
 def test_bad_input_is_one_line(capsys, tmp_path, arguments, said):
-    lines = [{"id": str(n), "question": "Who?", "answerable": n < 10} for n in range(20)]
-    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert run(["calibrate", str(tmp_path / "cases.jsonl"), "--engine", "extractive", *arguments]) != 0
+    cases = cases_file(tmp_path, [{"question": "Who?", "answerable": n < 10} for n in range(20)])
+    assert run(["calibrate", str(cases), "--engine", "extractive", *arguments]) != 0
     err = capsys.readouterr().err
     assert said in err
     assert "hint:" in err

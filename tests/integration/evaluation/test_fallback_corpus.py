@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support.evaluation_cases import cases_file
 from support.fakes_index import remembering_minilm
 
 from local_rag.cli.app import run
@@ -30,7 +31,7 @@ def asked(tmp_path, capsys):
     (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.", "utf-8")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([tmp_path / "notes"])
-    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in CASES), "utf-8")
+    cases_file(tmp_path, CASES, "cases.jsonl")
     (tmp_path / "saved").mkdir()
 
     def ask(name, page=""):
@@ -64,10 +65,9 @@ def test_a_run_with_a_fallback_corpus_measures_it_and_another_one_is_compared_al
     assert without.manifest["fallback_corpus"] is None
     assert "fallback corpus" in (folder.path / "report.html").read_text("utf-8")
 
-    other, _ = asked("other", "The lighthouse of Skerryvore is 12 metres tall.")
-    for left in (without, other):
-        assert "fallback_corpus.content" in compare(left.path, folder.path).made
+    assert "fallback_corpus.content" in compare(without.path, folder.path).made
 
+    (tmp_path / "saved" / "lighthouse.html").write_text("The lighthouse of Skerryvore is 12 metres tall.", "utf-8")
     command = ["eval", str(tmp_path / "cases.jsonl"), "--engine", "extractive", "--out", str(tmp_path / "with")]
     assert run([*command, "--web-from", str(tmp_path / "saved")]) == 2, "a run goes on only with the same one"
     assert "holds another run: it differs in fallback_corpus.content" in capsys.readouterr().err

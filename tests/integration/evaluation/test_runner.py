@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
-from dataclasses import replace
+from contextlib import ExitStack
+from functools import cache
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from langchain_core.documents import Document
-from support.fakes import ScriptedEngine
+from support.fakes import ScriptedEngine, during, time_is_up
 from support.fakes_index import HashingEmbedder
 
+from local_rag import graphs
 from local_rag.config.settings import NO_MATTER, Settings
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.documents import LoadedDocument
@@ -21,7 +23,7 @@ from local_rag.core.events import Retrieved
 from local_rag.core.progress import Silent
 from local_rag.core.verdicts import Graded, Route, Usage
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.folder import RECORDS, RunFolder, held
+from local_rag.evaluation.folder import RECORDS, RunFolder
 from local_rag.evaluation.manifest import conditions, differences, manifest_of, name_of
 from local_rag.evaluation.records import answer_record
 from local_rag.evaluation.runner import IN_A_ROW, Plan, Runner
@@ -42,6 +44,9 @@ CASES = (
 )
 
 
+WIRED = cache(graphs.compiled)
+"""The graphs, which take a tenth of a second each to be wired."""
+
 TWO = Plan(("plain", "self-rag"), ("hybrid",))
 
 
@@ -57,29 +62,44 @@ def settings(tmp_path_factory):
 
 
 @pytest.fixture
-def started(settings, tmp_path):
+def started(settings, tmp_path, monkeypatch):
     """Return a function that makes a Runner; the same folder is continued."""
-    opened = []
+    monkeypatch.setattr(graphs, "compiled", WIRED)
 
     def start(engine=None, plan=TWO, cases=CASES, judge=None):
-        rag = Rag(settings, Index.open(settings.index_path, HashingEmbedder(window=250)), Choice(engine or scripted()))
-        opened.append(rag)
+        index = Index.open(settings.index_path, HashingEmbedder(window=250))
+        rag = stack.enter_context(Rag(settings, index, Choice(engine or scripted())))
         made = CaseSet("shop", "jsonl", tmp_path / "shop.jsonl", CASES)
         manifest = manifest_of(made, cases, plan, rag)
         path = tmp_path / "run"
         folder = RunFolder.open(path) if path.exists() else RunFolder.create(path, manifest, cases)
         return Runner(rag, folder, plan, judge)
 
-    yield start
-    for rag in opened:
-        rag.close()
+    with ExitStack() as stack:
+        yield start
+
+
+@pytest.fixture
+def ran(started):
+    """Return a function that makes a run, or goes on with it, to its end, and returns its folder."""
+
+    def run(*arguments, **options):
+        runner = started(*arguments, **options)
+        runner.run()
+        return runner.folder
+
+    return run
+
+
+DRAFTS = ["The blue pump costs 100 euros [1]."]
 
 
 def scripted(**script):
-    return ScriptedEngine(**{"drafts": ["The blue pump costs 100 euros [1]."], **script})
+    return ScriptedEngine(drafts=DRAFTS, **script)
 
 
-GRADED = ["retrieve", "grade_documents", "generate", "grade_generation"]
+def raised(error):
+    raise error
 
 
 def kinds(folder):
@@ -88,25 +108,23 @@ def kinds(folder):
     ]
 
 
-def test_a_run_asks_retrieval_then_graph_after_graph(started):
-    runner = started()
-    runner.run()
-    assert kinds(runner.folder) == [
+def test_a_run_asks_retrieval_then_graph_after_graph(ran):
+    folder = ran()
+    assert kinds(folder) == [
         ("retrieval", "1", "hybrid"),
         ("retrieval", "3", "hybrid"),
         *(("answer", case, "plain") for case in "123"),
         *(("answer", case, "self-rag") for case in "123"),
     ]
-    retrieved = runner.folder.records[0]
+    retrieved = folder.records[0]
     assert retrieved["gains"] == {"relevant 1": 1.0}
     assert retrieved["units"][0] == "relevant 1" and len(retrieved["units"]) == 3
     assert retrieved["shown"][0] == "pumps, § Pumps (relevant 1)" and len(retrieved["shown"]) == 3
 
 
-def test_an_answer_is_kept_with_all_that_led_to_it(started):
-    runner = started(scripted(relevant=["ynn"]))
-    runner.run()
-    record = runner.folder.record(("answer", "1", "self-rag"))
+def test_an_answer_is_kept_with_all_that_led_to_it(ran):
+    folder = ran(scripted(relevant=["ynn"]))
+    record = folder.record(("answer", "1", "self-rag"))
     assert record["answer"]["text"] == "The blue pump costs 100 euros [1]."
     assert record["answer"]["status"] == "grounded"
     assert [passage["holds"] for passage in record["passages"]] == [[0], [], []]
@@ -116,16 +134,16 @@ def test_an_answer_is_kept_with_all_that_led_to_it(started):
     assert record["sentences"] == {"total": 1, "verified": 1}
     verdicts = [(grade["verdict"], grade["gold"]) for grade in record["grades"]]
     assert verdicts == [("relevant", True), ("irrelevant", False), ("irrelevant", False)]
-    assert [step["node"] for step in record["steps"][1:-1]] == GRADED
-    unanswerable = runner.folder.record(("answer", "2", "self-rag"))
+    nodes = [step["node"] for step in record["steps"][1:-1]]
+    assert nodes == ["retrieve", "grade_documents", "generate", "grade_generation"]
+    unanswerable = folder.record(("answer", "2", "self-rag"))
     assert {grade["gold"] for grade in unanswerable["grades"]} == {False}, "nothing is relevant to it"
 
 
-def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(started):
+def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(ran):
     engine = scripted(source="web_search")
-    runner = started(engine, Plan(("adaptive",), ()))
-    runner.run()
-    routes = [record for record in runner.folder.records if record["kind"] == "route"]
+    folder = ran(engine, Plan(("adaptive",), ()))
+    routes = [record for record in folder.records if record["kind"] == "route"]
     assert [(record["case"], record["expected"], record["source"]) for record in routes] == [
         ("1", "vectorstore", "web_search"),
         ("2", "web_search", "web_search"),
@@ -137,34 +155,25 @@ def test_the_router_is_examined_with_the_web_on_offer_and_nothing_is_sent(starte
 class Failing(ScriptedEngine):
     """Fail on some questions."""
 
-    on = ("valve",)
-
     def answer(self, question, documents, attempt):
-        if any(word in question for word in self.on):
+        if "valve" in question:
             raise EngineError("the model broke off")
         yield from super().answer(question, documents, attempt)
 
 
-def test_a_case_that_fails_is_a_row_with_its_error_and_is_tried_again(started):
-    runner = started(Failing())
-    runner.run()
-    failed = runner.folder.record(("answer", "3", "plain"))
+def test_a_case_that_fails_is_a_row_with_its_error_and_is_tried_again(ran):
+    folder = ran(Failing())
+    failed = folder.record(("answer", "3", "plain"))
     assert failed == {"kind": "answer", "case": "3", "graph": "plain", "error": "EngineError: the model broke off"}
-    assert "error" not in runner.folder.record(("answer", "2", "plain"))
-    again = started(scripted())
-    again.run()
-    assert "error" not in again.folder.record(("answer", "3", "plain"))
-    assert (
-        sum('"error"' in line for line in (again.folder.path / RECORDS).read_text(encoding="utf-8").splitlines()) == 2
-    )
+    assert "error" not in folder.record(("answer", "2", "plain"))
+    again = ran(scripted())
+    assert "error" not in again.record(("answer", "3", "plain"))
+    assert (again.path / RECORDS).read_text(encoding="utf-8").count('"error"') == 2
 
 
-def test_a_deadline_is_a_failure_and_no_refusal(started, settings):
-    runner = started(scripted(), Plan(("plain",), ()))
-    values = settings.values.model_copy(update={"limits": settings.values.limits.model_copy(update={"seconds": 1e-9})})
-    runner.rag.settings = replace(settings, values=values)
-    runner.run()
-    assert "out of time" in runner.folder.record(("answer", "1", "plain"))["error"]
+def test_a_deadline_is_a_failure_and_no_refusal(ran):
+    folder = ran(during("answer", time_is_up), Plan(("plain",), ()), CASES[:1])
+    assert "out of time" in folder.records[0]["error"]
 
 
 def test_a_server_that_is_gone_ends_the_run(started):
@@ -175,20 +184,10 @@ def test_a_server_that_is_gone_ends_the_run(started):
     assert len(runner.folder.records) == IN_A_ROW
 
 
-class Interrupted(ScriptedEngine):
-    """Stop at the third answer."""
-
-    answers = 0
-
-    def answer(self, question, documents, attempt):
-        self.answers += 1
-        if self.answers == 3:
-            raise Stopped("stopped")
-        yield from super().answer(question, documents, attempt)
-
-
 def test_the_same_run_goes_on_where_it_stopped(started):
-    runner = started(Interrupted())
+    answers = count(1)
+    stopping = during("answer", lambda: next(answers) == 3 and raised(Stopped("stopped")), drafts=DRAFTS)
+    runner = started(stopping)
     with pytest.raises(Stopped):
         runner.run()
     before = kinds(runner.folder)
@@ -203,17 +202,14 @@ def test_the_same_run_goes_on_where_it_stopped(started):
     assert told[0] == (0.5, "4 of 8 steps, plain") and re.search(r", about \d+:\d\d left$", told[1][1])
 
 
-def test_a_line_that_a_crash_cut_off_is_asked_again(started):
-    runner = started()
-    runner.run()
-    file = runner.folder.path / RECORDS
+def test_a_line_that_a_crash_cut_off_is_asked_again(ran):
+    folder = ran()
+    file = folder.path / RECORDS
     whole = file.read_bytes()
     file.write_bytes(whole[:-40])
-    again = started()
-    assert len(again.folder.records) == 7
-    again.run()
-    assert len(again.folder.records) == 8
-    assert len(RunFolder.open(runner.folder.path).records) == 8, "the torn line hides none that comes after it"
+    assert len(RunFolder.open(folder.path).records) == 7
+    assert len(ran().records) == 8
+    assert len(RunFolder.open(folder.path).records) == 8, "the torn line hides none that comes after it"
 
 
 class Judge:
@@ -222,20 +218,15 @@ class Judge:
 
     def judge(self, question, references, answer):
         self.asked.append((question, tuple(references), answer))
-
-        class Judgement:
-            verdict, why, usage = "right", "", Usage(calls=1, prompt_tokens=10, output_tokens=2)
-
-        return Judgement
+        return SimpleNamespace(verdict="right", why="", usage=Usage(calls=1))
 
 
-def test_the_judge_comes_last_and_is_told_no_graph(started):
+def test_the_judge_comes_last_and_is_told_no_graph(ran):
     judge = Judge()
-    runner = started(scripted(), Plan(("plain",), (), judge="some"), judge=judge)
-    runner.run()
-    assert kinds(runner.folder)[-2:] == [("judgement", "1", "plain"), ("judgement", "3", "plain")]
+    folder = ran(scripted(), Plan(("plain",), (), judge="some"), judge=judge)
+    assert kinds(folder)[-2:] == [("judgement", "1", "plain"), ("judgement", "3", "plain")]
     assert judge.asked[0] == ("What does the blue pump cost?", ("100 euros",), "The blue pump costs 100 euros [1].")
-    assert runner.folder.records[-1]["verdict"] == "right"
+    assert folder.records[-1]["verdict"] == "right"
 
 
 # --- the manifest
@@ -280,29 +271,24 @@ def test_a_folder_that_is_no_run_is_refused(started, spoil, said):
         RunFolder.open(folder)
 
 
-def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(started):
+def test_what_cannot_be_answered_is_asked_last_and_holds_nothing_up(ran):
     many = tuple(Case(str(number), f"valve {number}?") for number in range(4))
     many += tuple(Case(f"good {number}", f"pump {number}?") for number in range(4))
-    plan = Plan(("plain", "crag"), ())
-    first = started(Failing(), plan, many)
-    first.run()
-    assert sum("error" in record for record in first.folder.records) == 8, "four in a row, then four good ones, twice"
-    engine = Failing()
-    again = started(engine, Plan(("plain", "crag", "self-rag"), ()), many)
-    again.run()
-    assert sum("error" not in record for record in again.folder.records) == 12
-    assert len(again.folder.records) == 24, "eight old failures in a row end nothing"
+    first = ran(Failing(), Plan(("plain", "crag"), ()), many)
+    assert sum("error" in record for record in first.records) == 8, "four in a row, then four good ones, twice"
+    again = ran(Failing(), Plan(("plain", "crag", "self-rag"), ()), many)
+    assert sum("error" not in record for record in again.records) == 12
+    assert len(again.records) == 24, "eight old failures in a row end nothing"
 
 
-def test_an_answer_that_failed_is_no_failure_of_the_judge(started):
+def test_an_answer_that_failed_is_no_failure_of_the_judge(ran):
     many = tuple(Case(f"bad {number}", f"valve {number}?", ("x",)) for number in range(IN_A_ROW - 1))
     many += (CASES[0], Case("9", "valve 9?", ("x",)), Case("10", "valve 10?", ("x",)))
     judge = Judge()
-    runner = started(Failing(), Plan(("plain",), (), judge="some"), many, judge)
-    runner.run()
+    folder = ran(Failing(), Plan(("plain",), (), judge="some"), many, judge)
     assert len(judge.asked) == 1
-    assert runner.folder.record(("judgement", "1", "plain"))["verdict"] == "right"
-    assert runner.folder.record(("judgement", "10", "plain"))["error"] == "there is no answer to judge"
+    assert folder.record(("judgement", "1", "plain"))["verdict"] == "right"
+    assert folder.record(("judgement", "10", "plain"))["error"] == "there is no answer to judge"
 
 
 class Router(ScriptedEngine):
@@ -314,12 +300,11 @@ class Router(ScriptedEngine):
         raise DeadlineExceeded("out of time")
 
 
-def test_a_router_that_says_nothing_ends_no_run(started):
-    runner = started(Router(), Plan(("adaptive",), ()))
-    runner.run()
-    unread, late = (record for record in runner.folder.records if record["kind"] == "route")
+def test_a_router_that_says_nothing_ends_no_run(ran):
+    folder = ran(Router(), Plan(("adaptive",), ()))
+    unread, late = (record for record in folder.records if record["kind"] == "route")
     assert (unread["source"], late["error"]) == (None, "DeadlineExceeded: out of time")
-    assert len(runner.folder.records) == 5
+    assert len(folder.records) == 5
 
 
 def test_a_ranking_looks_past_a_file_that_takes_all_places(tmp_path):
@@ -399,41 +384,14 @@ def test_a_folder_is_for_its_owner_alone_and_not_shared_with_other_files(tmp_pat
         RunFolder.create(tmp_path, {}, CASES)
 
 
-def test_one_process_at_a_time_goes_on_with_a_run(started):
-    folder = started().folder.path
-    other = "import sys; from pathlib import Path; from local_rag.evaluation.folder import held\n"
-    other += "with held(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", other, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout.readline() == "in\n"
-        with pytest.raises(UsageError, match="another local-rag eval is writing"), held(folder):
-            pass
-        child.stdin.close()
-    with held(folder):
-        pass
+def test_an_answer_that_ran_late_is_an_answer_and_one_whose_check_failed_is_asked_again(ran):
+    def record_with(error):
+        """Return what is recorded where the check of an answer raises this."""
+        folder = ran(during("grade", lambda: raised(error), drafts=DRAFTS), Plan(("self-rag",), ()), CASES[:1])
+        (record,) = folder.records
+        return record
 
-
-class Checking(ScriptedEngine):
-    """Fail while an answer is checked."""
-
-    error = EngineError("the model broke off")
-
-    def grade(self, *asked, **options):
-        raise self.error
-
-
-def test_an_answer_that_ran_late_is_an_answer_and_one_whose_check_failed_is_asked_again(started):
-    engine = Checking(drafts=["The blue pump costs 100 euros [1]."])
-    plan = Plan(("self-rag",), ())
-    runner = started(engine, plan, CASES[:1])
-    runner.run()
-    assert runner.folder.records[0]["error"].startswith("the engine failed: the model broke off")
-    engine.error = DeadlineExceeded("out of time")
-    again = started(engine, plan, CASES[:1])
-    again.run()
-    (record,) = again.folder.records
-    assert (record["answer"]["status"], record["answer"]["reason"]) == (
-        "partial",
-        "out of time after 300 s; it could not be checked",
-    )
-    assert "error" not in record, "its time was up while it was checked: what was written until then is an answer"
+    assert record_with(EngineError("the model broke off"))["error"].startswith("the engine failed: the model broke off")
+    late = record_with(DeadlineExceeded("out of time"))
+    assert late["answer"]["reason"] == "out of time after 300 s; it could not be checked"
+    assert late["answer"]["status"] == "partial" and "error" not in late, "what was written until then is an answer"

@@ -6,14 +6,12 @@ import json
 from math import log2
 
 import pytest
-from support.evaluation_run import MANIFEST, answered, failed, judged, searched
+from support.evaluation_run import answered, failed, judged, searched
 
 from local_rag.core.verdicts import Usage
 from local_rag.evaluation.cases import Case, Target
-from local_rag.evaluation.compare import compare
 from local_rag.evaluation.curves import bins_of, calibration_error
 from local_rag.evaluation.figures import summary
-from local_rag.evaluation.folder import RunFolder
 
 RED = Case("red", "What colour?", ("red",), True, (Target("a.txt"), Target("b.txt")), "vectorstore", hops=2)
 NINE = Case("nine", "How many?", ("nine", "9"), True, (Target("a.txt"),), "vectorstore")
@@ -150,24 +148,6 @@ def test_citations_are_means_over_answers():
         "recall": (0.75, 2),
         "sentences": (0.75, 2),
     }
-
-
-def test_a_report_and_a_comparison_have_one_figure_under_one_name(tmp_path):
-    """Give one answer a right citation and another nine wrong ones: .1 if they are pooled, .5 over answers."""
-    records = [answered(RED, "red", cited=[(True, [0])]), answered(NINE, "9", cited=[(True, [])] * 9)]
-    other = [answered(RED, "red", cited=[(True, [0])]), answered(NINE, "9", cited=[(True, [0])])]
-    folders = []
-    for name, rows in (("a", records), ("b", other)):
-        folders.append(RunFolder.create(tmp_path / name, MANIFEST, CASES))
-        for record in rows:
-            folders[-1].add(record)
-    (pairing,) = compare(folders[0].path, folders[1].path).paired
-    sides = [summary(folder.cases, folder.records)["figures"] for folder in folders]
-    assert sides[0]["Citations"]["plain"]["precision"]["mean"] == 0.5
-    assert len(pairing.figures) > 12
-    for each in pairing.figures:
-        means = [side[each.group]["plain"][each.name]["mean"] for side in sides]
-        assert [each.mean_a, each.mean_b] == pytest.approx(means), each.name
 
 
 def test_grading_once_per_passage_with_bins_of_the_scores():

@@ -22,29 +22,24 @@ READ = {"two years after delivery": 0.9}
 ANSWER = "The warranty of a pump ends two years after delivery. [1]"
 
 
-class TestAModelThatTakesASchemaKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
-        return from_chat_model(SchemaModel(pace=0.001), explain=True)
+def graded_by_the_evaluator():
+    engine = from_chat_model(SchemaModel(), grading="evaluator")
+    return engine.opened_with(engine.prompts.texts, ScriptedEvaluator(READ))
 
 
-class TestAModelThatCallsToolsKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
-        return from_chat_model(ToolModel(), grading="each")
+ENGINES = {
+    "it takes a schema": lambda: from_chat_model(SchemaModel(pace=0.001), explain=True),
+    "it calls tools": lambda: from_chat_model(ToolModel(), grading="each"),
+    "it knows no JSON": lambda: from_chat_model(PlainModel()),
+    "the evaluator grades": graded_by_the_evaluator,
+}
 
 
-class TestAModelThatKnowsNoJsonKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
-        return from_chat_model(PlainModel())
-
-
-class TestAModelThatGradesByTheEvaluatorKeepsTheContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
-        engine = from_chat_model(SchemaModel(), grading="evaluator")
-        return engine.opened_with(engine.prompts.texts, ScriptedEvaluator(READ))
+class TestAChatModelKeepsTheContract(EngineContract):
+    @pytest.fixture(scope="class", params=ENGINES)
+    @classmethod
+    def engine(cls, request):
+        return ENGINES[request.param]()
 
 
 def labels(engine):

@@ -41,8 +41,8 @@ def test_a_reading_per_document_in_their_order(evaluator):
 
 
 def test_an_answer_deep_in_a_long_passage_has_the_offsets_of_the_passage(evaluator):
-    before = "😀 The sea was calm and the fishing boats stayed at their nets until the evening. " * 60
-    text = before + ANSWER + " " + BREAD * 30
+    before = "😀 The sea was calm and the fishing boats stayed at their nets until the evening. " * 30
+    text = before + ANSWER + " " + BREAD * 15
     (reading,) = evaluator.read(QUESTION, [document(text)])
     best = reading.spans[0]
     assert best.text == "1884" == text[best.start : best.end]
@@ -82,12 +82,11 @@ def test_within_a_question_nothing_is_read_twice(evaluator, monkeypatch):
 
 
 def test_several_threads_read_what_a_single_one_reads(evaluator):
-    documents = [document(f"{ANSWER} {BREAD * number}") for number in range(6)]
+    documents = [document(f"{ANSWER} {BREAD * number}") for number in range(3)]
     expected = [evaluator.read(QUESTION, [document]) for document in documents]
-    with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda number: evaluator.read(QUESTION, [documents[number % 6]]), range(24)))
-    for number, (reading,) in enumerate(got):
-        (same,) = expected[number % 6]
+    with ThreadPoolExecutor(3) as pool:
+        got = list(pool.map(lambda document: evaluator.read(QUESTION, [document]), documents * 3))
+    for (reading,), (same,) in zip(got, expected * 3, strict=True):
         assert reading.answerable == pytest.approx(same.answerable, abs=1e-3)
         assert reading.spans[0].text == same.spans[0].text
 
@@ -141,7 +140,7 @@ def test_waiting_for_another_thread_that_loads_can_be_stopped_and_costs_no_time_
     assert begun.wait(60)
     stop = cancel.Cancel(60)
     deadline = stop.deadline
-    timer = threading.Timer(0.3, stop.stop)
+    timer = threading.Timer(0.1, stop.stop)
     timer.start()
     with cancel.scope(stop), pytest.raises(Stopped):
         evaluator.read(QUESTION, [document(ANSWER)])
@@ -187,43 +186,21 @@ def test_a_stop_is_heard_between_two_batches(evaluator, monkeypatch):
 
 @pytest.mark.parametrize("question", ["", "?", "what " * 5000, "\x00\ud7ff𝔘", "日本語の質問"])
 def test_any_question_and_any_text_is_read(evaluator, question):
-    for reading in evaluator.read(question, [document(ANSWER), document("\x00 \u202e�"), document("a" * 20_000)]):
-        assert 0 <= reading.answerable <= 1
+    texts = [document(ANSWER, title="header " * 999), document("\x00 \u202e�"), document("a" * 20_000)]
+    readings = evaluator.read(question, texts)
+    assert readings[0].spans, "a long question and a long header leave room for the passage"
+    assert all(0 <= reading.answerable <= 1 for reading in readings)
 
 
-# --- minimal pairs: one word of question, statement or passage differs -----------------------------------------------
-
-LIGHTHOUSE = "The lighthouse of Harnow was built in 1884 by Mara Lindqvist."
-MILL = "In 1921 Ida Brandt sold the mill to Jonas Weber for 4,000 marks."
-TREATY = "The treaty was signed by Norway, Chile and Japan in 1998."
-GRANITE = "The lighthouse of Harnow is 30 metres high, of granite."
-SAILING = "Anna taught Bert to sail in Oslo."
-
-ANSWERED = {
-    "the right matter without the answer": [((QUESTION, LIGHTHOUSE), (QUESTION, GRANITE))],
-    "another year": [
-        (("Who sold the mill in 1921?", MILL), ("Who sold the mill in 1953?", MILL)),
-        (("Who signed the treaty in 1998?", TREATY), ("Who signed the treaty in 2004?", TREATY)),
-    ],
-    "roles": [
-        (("Who sold the mill to Jonas Weber?", MILL), ("Who sold the mill to Ida Brandt?", MILL)),
-        (("Who taught Bert to sail?", SAILING), ("Who taught Anna to sail?", SAILING)),
-    ],
-    "denial": [(("Which countries signed the treaty?", TREATY), ("Which countries never signed the treaty?", TREATY))],
-}
-"""What differs: question and passage that answers it, the same where it does not."""
 STATEMENTS = [
-    (LIGHTHOUSE, "Mara Lindqvist built the lighthouse.", "Jonas Weber built the lighthouse."),
-    (MILL, "Ida Brandt sold the mill.", "Jonas Weber sold the mill."),
-    (TREATY, "Norway signed the treaty.", "Norway did not sign the treaty."),
-]
+    ("The lighthouse of Harnow was built in 1884 by Mara Lindqvist.",
+     "Mara Lindqvist built the lighthouse.", "Jonas Weber built the lighthouse."),
+    ("In 1921 Ida Brandt sold the mill to Jonas Weber for 4,000 marks.",
+     "Ida Brandt sold the mill.", "Jonas Weber sold the mill."),
+    ("The treaty was signed by Norway, Chile and Japan in 1998.",
+     "Norway signed the treaty.", "Norway did not sign the treaty."),
+]  # fmt: skip
 """Passage, statement that it supports, one that it does not."""
-
-
-@pytest.mark.parametrize("differs", ANSWERED)
-def test_the_best_span_is_less_likely_where_the_passage_does_not_answer(evaluator, differs):
-    logits = [[evaluator.read(q, [document(text)])[0].spans[0].logit for q, text in pair] for pair in ANSWERED[differs]]
-    assert mean(answered - other for answered, other in logits) > 0
 
 
 def test_a_statement_that_the_passage_supports(evaluator):

@@ -15,6 +15,7 @@ from support.fakes_index import remembering_minilm
 from support.shipped_evaluator import shipped_evaluator
 
 from local_rag.config.settings import Settings
+from local_rag.core import cancel
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import EngineError
 from local_rag.core.events import Note
@@ -38,9 +39,11 @@ def made(evaluator=None, **thresholds):
     return ExtractiveEngine(remembering_minilm(), evaluator or shipped_evaluator(), **thresholds)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def engine():
-    return made()
+    """The engine within one question, so that nothing is read twice."""
+    with cancel.scope(cancel.Cancel()):
+        yield made()
 
 
 def answer(engine, question, documents=PASSAGES, attempt=Attempt()):  # noqa: B008
@@ -48,9 +51,11 @@ def answer(engine, question, documents=PASSAGES, attempt=Attempt()):  # noqa: B0
 
 
 class TestContract(EngineContract):
-    @pytest.fixture
-    def engine(self):
-        return made()
+    @pytest.fixture(scope="class")
+    @classmethod
+    def engine(cls):
+        with cancel.scope(cancel.Cancel()):  # of the same question nothing is read twice
+            yield made()
 
 
 SHIP = passage(
@@ -61,32 +66,6 @@ SHIP = passage(
 )
 TABLE = passage(7, "| Attack | Means |\n|---|---|\n| Jailbreak | clever prompts |\n| Flooding | many requests |")
 PAPER = passage(8, "The Kestrel valve opens at a pressure of nine bar [12], as the factory in\nTurin has measured.")
-
-
-@pytest.mark.parametrize(
-    ("question", "documents", "expected"),
-    [
-        ("Who makes the repairs?", PASSAGES,
-         "Repairs are made in Lyon by Marie Dupont, and a repair takes about nine days. [1]"),
-        ("When does the warranty of a pump end?", [TERMS, passage(4, TERMS.page_content, heading="Warranty")],
-         "The warranty of a pump ends two years after delivery. [1]"),
-        ("How many people work in Lyon?", PASSAGES,
-         "Forty people work in the Lyon office, most of them mechanics. [2]"),
-        ("What is a marmot?", PASSAGES, "A marmot is a large ground squirrel that lives in the mountains. [3]"),
-        ("how often do tomatoes need water", PASSAGES, "Tomatoes want sun, and they want water every second day. [3]"),
-        ("What kinds of contract are there?", PASSAGES, "There are three kinds of contract:\n- permanent contracts for "
-         "mechanics [2]\n- seasonal contracts for drivers [2]\n- training contracts for apprentices [2]"),
-        ("What are the types of attack and their means?", [TABLE], "| Attack | Means |\n|---|---|\n| Jailbreak | "
-         "clever prompts |\n| Flooding | many requests | [1]"),
-        ("At which pressure does the Kestrel valve open?", [PAPER],
-         "The Kestrel valve opens at a pressure of nine bar, as the factory in Turin has measured. [1]"),
-        ("Who built the Heron?", [TABLE, SHIP], "The Heron was built by the brothers Quill in Turin. [2]"),
-    ],
-)  # fmt: skip
-def test_it_quotes_the_sentence_that_answers_and_finds_it_supported_and_useful(engine, question, documents, expected):
-    assert answer(engine, question, documents) == expected
-    grade = engine.grade(question, documents, expected)
-    assert grade.support == "fully" and grade.usefulness >= 3
 
 
 @pytest.mark.parametrize(
@@ -247,23 +226,26 @@ def asked(question, engine=None, graph="plain", documents=(SHIP,)):
     with Rag(
         Settings.load(graph=graph), FakeCorpus(list(documents)), Choice(engine, evaluator=shipped_evaluator())
     ) as rag:
-        events = list(rag.stream(question))
+        events = list(rag.stream(question, record=False))
     return events[-1].answer, [event.text for event in events if isinstance(event, Note)]
 
 
-@pytest.mark.parametrize("graph", ["plain", "self-rag", "crag", "adaptive"])
-def test_the_answer_names_its_answering_words_and_where_they_stand(graph):
+@pytest.mark.parametrize(
+    ("graph", "foreign"),
+    [
+        ("plain", "Wer hat das Schiff befehligt?"),
+        ("self-rag", "Wer hat das Schiff befehligt?"),
+        ("crag", "Qui a commandé le navire de Sorby ?"),
+        ("adaptive", "Qui a commandé le navire de Sorby ?"),
+    ],
+)
+def test_an_answer_names_its_answering_words_and_a_refusal_of_another_language_says_so(graph, foreign):
     answered, notes = asked("Who commanded the Heron?", graph=graph)
     assert answered.text == "Captain Joan Marsh commanded her. [1]" and not notes
     (highlight,) = answered.highlights
     assert answered.text[highlight.start : highlight.end] == answered.short
     assert "Joan Marsh" in answered.short
-
-
-@pytest.mark.parametrize("graph", ["plain", "self-rag", "crag", "adaptive"])
-@pytest.mark.parametrize("question", ["Wer hat das Schiff befehligt?", "Qui a commandé le navire de Sorby ?"])
-def test_another_language_is_refused_in_a_line_that_says_so_with_the_nearest_passages(graph, question):
-    answered, notes = asked(question, graph=graph)
+    answered, notes = asked(foreign, graph=graph)
     assert (answered.status, notes) == ("abstained", [ONE_LANGUAGE.format(language="English")])
     assert [citation.quote for citation in answered.nearest]
 
@@ -400,14 +382,6 @@ BOOKS = passage(
 LETTER = passage(10, "Lower Aldby, 4 October 1998\n\nWe were married on 12 April 1959, with eleven guests and a goose.")
 
 
-def test_the_items_of_a_list_answer_together_and_end_where_it_ends(engine):
-    text = answer(engine, "Which books did I read in 2024?", [BOOKS])
-    items = ["The Bee Sting, Paul Murray", "Orbital, Samantha Harvey given up", "Small Things, Claire Keegan"]
-    assert text == "\n".join(f"- {item} [1]" for item in items)
-    checked = check(text, [BOOKS])
-    assert checked.status == "grounded" and {citation.number for citation in checked.citations} == {1}
-
-
 def test_a_list_has_the_style_and_the_number_of_items_that_the_user_sets(engine):
     def shaped(**shape):
         return answer(engine, "Which books did I read in 2024?", [BOOKS], Attempt(shape=Shape(**shape))).splitlines()
@@ -464,11 +438,24 @@ ATTACKS = passage(
 @pytest.mark.parametrize(
     ("question", "documents", "expected"),
     [
+        ("Who makes the repairs?", PASSAGES,
+         "Repairs are made in Lyon by Marie Dupont, and a repair takes about nine days. [1]"),
+        ("When does the warranty of a pump end?", [TERMS, passage(4, TERMS.page_content, heading="Warranty")],
+         "The warranty of a pump ends two years after delivery. [1]"),
+        ("How many people work in Lyon?", PASSAGES,
+         "Forty people work in the Lyon office, most of them mechanics. [2]"),
+        ("What is a marmot?", PASSAGES, "A marmot is a large ground squirrel that lives in the mountains. [3]"),
+        ("how often do tomatoes need water", PASSAGES, "Tomatoes want sun, and they want water every second day. [3]"),
+        ("What kinds of contract are there?", PASSAGES, "There are three kinds of contract:\n- permanent contracts for "
+         "mechanics [2]\n- seasonal contracts for drivers [2]\n- training contracts for apprentices [2]"),
+        ("What are the types of attack and their means?", [TABLE], "| Attack | Means |\n|---|---|\n| Jailbreak | "
+         "clever prompts |\n| Flooding | many requests | [1]"),
+        ("At which pressure does the Kestrel valve open?", [PAPER],
+         "The Kestrel valve opens at a pressure of nine bar, as the factory in Turin has measured. [1]"),
+        ("Who built the Heron?", [TABLE, SHIP], "The Heron was built by the brothers Quill in Turin. [2]"),
         ("Who is the landlord of the flat in Elm Street?", [ELM], "Landlord: Margit Osei, 3 Chapel Rise [1]"),
         ("Which option keeps the hash of an object?", [MARKED],
          "The cache_hash option keeps the hash of an object, see the manual (#988). [1]"),
-        ("How much was paid to Adria Rail in July 2024?", [SPENT],
-         "2024-07-19 | payee: Adria Rail | amount_gbp: 154.80 [1]"),
         ("How many kilos of potatoes were harvested in 2024?", [GARDEN], "18 August: harvested 17 kg of potatoes. [1]"),
         ("What are the types of memory?", [MEMORY],
          "- Sensory memory: it lasts for a few seconds. [1]\n- Short-term memory: it holds some seven things. [1]\n"
@@ -478,13 +465,23 @@ ATTACKS = passage(
         ("Compare the notice periods of the flats in Elm Street and Mill Lane.", [ELM_NOTICE, MILL_NOTICE],
          "Elm Street:\n- Either party may end the lease by two months' notice in writing. [1]\n\n"
          "Mill Lane:\n- The tenant may leave with three months' written notice. [2]"),
+        ("Which books did I read in 2024?", [BOOKS], "- The Bee Sting, Paul Murray [1]\n"
+         "- Orbital, Samantha Harvey given up [1]\n- Small Things, Claire Keegan [1]"),
     ],
 )  # fmt: skip
-def test_what_is_set_out_in_lines_is_found_and_put_together(engine, question, documents, expected):
+def test_it_quotes_what_answers_and_finds_it_supported_and_useful(engine, question, documents, expected):
     assert answer(engine, question, documents) == expected
     assert check(expected, documents).status == "grounded"
-    assert engine.grade(question, documents, expected).support == "fully"
+    grade = engine.grade(question, documents, expected)
+    assert grade.support == "fully" and grade.usefulness >= 3
     assert any(verdict.label == "relevant" for verdict in engine.relevance(question, documents))
+
+
+def test_a_row_of_a_file_is_quoted_with_the_names_of_its_columns(engine):
+    row = "2024-07-19 | payee: Adria Rail | amount_gbp: 154.80 [1]"
+    question = "How much was paid to Adria Rail in July 2024?"
+    assert answer(engine, question, [SPENT]) == row
+    assert check(row, [SPENT]).status == "grounded" and engine.grade(question, [SPENT], row).support == "fully"
 
 
 @pytest.mark.parametrize(

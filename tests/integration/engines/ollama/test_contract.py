@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import pytest
 from support.engine_contract import EngineContract
 from support.fakes import ScriptedEvaluator, passage
 from support.ollama_engine import contents, engine_on
 from support.ollama_mind import mind
-from support.ollama_server import say
+from support.ollama_server import OllamaServer
 
 from local_rag.engines.language_model.judge import Judge, QuestionProposer
 
 # --- the contract
 
 
-class TestThePackedEngineKeepsTheContract(EngineContract):
-    options: ClassVar = {"grading": "packed"}
-    pace = 0.01
+READ = {"two years after delivery": 0.9, "Forty people": 0.3}
+GRADING = {"packed": {}, "evaluator": {"evaluator": ScriptedEvaluator(READ)}}
 
-    @pytest.fixture
-    def engine(self, ollama):
-        ollama.always = lambda body: say(mind(body), pace=self.pace)
-        with engine_on(ollama, **self.options) as engine:
+
+class TestOllamaKeepsTheContract(EngineContract):
+    @pytest.fixture(scope="class", params=GRADING)
+    @classmethod
+    def engine(cls, request):
+        options = GRADING[request.param]
+        with OllamaServer() as server, engine_on(server, grading=request.param, **options) as engine:
+            server.always = mind
             yield engine
-
-
-class TestAnEngineWhosePassagesTheEvaluatorGradesKeepsTheContract(TestThePackedEngineKeepsTheContract):
-    options: ClassVar = {
-        "grading": "evaluator",
-        "evaluator": ScriptedEvaluator({"two years after delivery": 0.9, "Forty people": 0.3}),
-    }
-    pace = 0
 
 
 # --- the judge and the proposer

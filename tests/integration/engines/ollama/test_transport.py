@@ -8,12 +8,12 @@ import threading
 
 import httpx
 import pytest
+from support.engine_contract import FULL_CATALOG
 from support.ollama_engine import QUESTION, answered, engine_on, labels, load_ahead, passages
-from support.ollama_server import OllamaServer, redirect
+from support.ollama_server import OllamaServer
 
 from local_rag.config.values import Ollama
 from local_rag.core.address import address
-from local_rag.core.documents import Catalog
 from local_rag.core.errors import NotLocal, ServerDown
 from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.calls import ChatRequest
@@ -31,7 +31,7 @@ def elsewhere():
 
 
 def every_task(engine):
-    engine.route(QUESTION, Catalog(1, 2, ("Plan",), ("plan",), 0.5, ("vectorstore", "web_search")))
+    engine.route(QUESTION, FULL_CATALOG)
     engine.relevance(QUESTION, passages())
     answered(engine)
     answered(engine, attempt=Attempt(2, (("It is free [1].", "not supported"),)))
@@ -57,16 +57,6 @@ def test_the_transport_asks_its_one_address(ollama, elsewhere):
             with pytest.raises(NotLocal, match=f"was refused: only {ollama.host} is asked"):
                 client.get(url)
     assert len(ollama.requests) == 1
-
-
-def test_a_client_that_follows_redirects_gets_nowhere(ollama, elsewhere):
-    ollama.instead = {"/": redirect(f"http://{elsewhere.host}/"), "/api/tags": redirect("/elsewhere")}
-    transport = GuardedTransport(address(ollama.host))
-    with httpx.Client(transport=transport, trust_env=False, follow_redirects=True) as client:
-        for path in ("/", "/api/tags"):
-            with pytest.raises(NotLocal, match="redirects to"):
-                client.get(f"http://{ollama.host}{path}")
-    assert len(ollama.requests) == 2
 
 
 def test_localhost_needs_no_resolver(ollama):
@@ -138,6 +128,9 @@ def test_every_call_has_the_options_that_keep_the_model_loaded(ollama, grading, 
     verdicts = [True, True, False, False, True, False, False]
     schemas = verdicts if grading == "packed" else [*verdicts[:2], True, *verdicts[2:5], True, *verdicts[5:]]
     assert [bool(body.get("format")) for body in ollama.chats] == schemas, "a text has none"
+    for schema in [body["format"] for body in ollama.chats if body.get("format")]:
+        assert schema["additionalProperties"] is False and schema["required"] == list(schema["properties"])
+        assert all(len(key) == 1 for key in schema["properties"]), "every token of a reply takes time"
     for body in ollama.chats:
         assert (body["truncate"], body["shift"], body["think"]) == (False, False, False)
         assert (body["keep_alive"], body["options"]["num_ctx"], body["model"]) == (keep_alive, 4096, "tiny")

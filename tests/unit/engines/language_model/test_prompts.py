@@ -30,46 +30,6 @@ def rendered(number, document):
 # --- schemas
 
 
-def words(*offered):
-    return {"enum": list(offered), "type": "string"}
-
-
-def several(count, *offered):
-    return {"pattern": f"^{' '.join(['(' + '|'.join(offered) + ')'] * count)}$", "type": "string"}
-
-
-YES_NO, SUPPORT = words("yes", "no"), ("fully", "partially", "no")
-ONE_TO_FIVE = {"maximum": 5, "minimum": 1, "type": "integer"}
-
-
-def closed(**properties):
-    shape = {"additionalProperties": False, "properties": properties, "required": list(properties), "type": "object"}
-    return shape
-
-
-@pytest.mark.parametrize(
-    ("schema", "sent"),
-    [
-        (schemas.of_length(schemas.GradeGeneration, 2), closed(s=several(2, *SUPPORT), u=ONE_TO_FIVE)),
-        (schemas.of_length(schemas.GradeHallucinations, 1), closed(s=several(1, *SUPPORT))),
-        (schemas.GradeAnswer, closed(u=ONE_TO_FIVE)),
-        (schemas.of_length(schemas.GradeDocuments, 3), closed(r=several(3, "yes", "no"))),
-        (schemas.route_among(("vectorstore", "direct")), closed(d=words("vectorstore", "direct"))),
-        (
-            schemas.route_among(("vectorstore", "direct"), True),
-            closed(d=words("vectorstore", "direct"), c=words("single", "multi")),
-        ),
-        (schemas.route_among(("vectorstore",), True), closed(c=words("single", "multi"))),
-        (schemas.GradeNeed, closed(n=YES_NO)),
-    ],
-)
-def test_the_schema_on_the_wire(schema, sent):
-    assert schemas.wire(schema) == sent
-    assert list(schemas.wire(schema)["properties"]) == list(sent["properties"]), "servers keep the order"
-    assert all(len(key) == 1 for key in sent["properties"])
-    assert schemas.most_tokens(schema) < 80
-
-
 DOCUMENTS, GRADES = schemas.of_length(schemas.GradeDocuments, 2), schemas.of_length(schemas.GradeGeneration, 1)
 
 

@@ -7,15 +7,7 @@ import pytest
 from local_rag.config.values import Ollama
 from local_rag.engines.calls import without_thoughts
 from local_rag.engines.language_model.task import first_line
-from local_rag.engines.ollama.server import is_cloud_name, same_model
-
-# --- tokens -----------------------------------------------------------------------------------------------------------
-
-
-# --- what fits --------------------------------------------------------------------------------------------------------
-
-
-# --- thoughts ---------------------------------------------------------------------------------------------------------
+from local_rag.engines.ollama.server import is_cloud_name
 
 
 @pytest.mark.parametrize(
@@ -52,12 +44,6 @@ def test_thoughts_stand_at_the_beginning(reply, text):
 )
 def test_names_of_cloud_models(names, cloud):
     assert {is_cloud_name(name) for name in names} == {cloud}
-
-
-def test_a_name_without_a_tag_is_the_latest():
-    assert same_model("tiny", "tiny:latest")
-    assert same_model("hub.test:5000/tiny", "hub.test:5000/tiny:latest")
-    assert not same_model("tiny:1b", "tiny")
 
 
 @pytest.mark.parametrize(
