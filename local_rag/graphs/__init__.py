@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -26,4 +27,10 @@ def compiled(
     name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> LocalGraph:
     """Return the graph of that name, ready to run."""
-    return GRAPHS[name](options).compile(checkpointer, name=name)
+    graph = _wired(name, options)
+    return graph if checkpointer is None else graph.copy({"checkpointer": checkpointer})
+
+
+@lru_cache(maxsize=16)
+def _wired(name: str, options: Options) -> LocalGraph:
+    return GRAPHS[name](options).compile(name=name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from contextlib import ExitStack
-from functools import cache
 from itertools import count
 from types import SimpleNamespace
 
@@ -14,7 +13,6 @@ from langchain_core.documents import Document
 from support.fakes import ScriptedEngine, during, time_is_up
 from support.fakes_index import HashingEmbedder
 
-from local_rag import graphs
 from local_rag.config.settings import NO_MATTER, Settings
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.documents import LoadedDocument
@@ -44,9 +42,6 @@ CASES = (
 )
 
 
-WIRED = cache(graphs.compiled)
-"""The graphs, which take a tenth of a second each to be wired."""
-
 TWO = Plan(("plain", "self-rag"), ("hybrid",))
 
 
@@ -62,9 +57,8 @@ def settings(tmp_path_factory):
 
 
 @pytest.fixture
-def started(settings, tmp_path, monkeypatch):
+def started(settings, tmp_path):
     """Return a function that makes a Runner; the same folder is continued."""
-    monkeypatch.setattr(graphs, "compiled", WIRED)
 
     def start(engine=None, plan=TWO, cases=CASES, judge=None):
         index = Index.open(settings.index_path, HashingEmbedder(window=250))
