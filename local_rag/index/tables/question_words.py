@@ -30,7 +30,7 @@ ABBREVIATIONS = {
     for line in """qty quantity|tel telephone phone|mob mobile|hrs hours|pts points|amt amount
 loc location|cond condition|temp temperature|hum humidity|rh humidity|batt battery|dept department|addr address
 pd paid|recd received|conf confirmation|opp opponent|att attendance|tbl table|odo odometer|dep deposit departure
-arr arrival|emerg emergency|pers persons|nts nights|cntd counted|art article
+arr arrival|emerg emergency|pers persons|nts nights|cntd counted|art article|btl bottle|btls bottles
 yr year|avg average|desc description|cat category|inv invoice|cust customer|emp employee|dob birth|pct percent
 rtg rating|sess sessions|ts time|rec received|vol volume|wt weight|len length|ht height|bal balance""".splitlines()
     for short, _, full in [pair.partition(" ") for pair in line.split("|")]
@@ -144,11 +144,11 @@ DONE = frozenset("been was were is are have has had".split())
 PARTICIPLE = re.compile(rf"\w+ed|done|gone|seen|been|{'|'.join(_IRREGULAR)}")
 OF_NUMBERS = frozenset("time long heavy tall".split())
 """Hints of aggregates that no date is measured by."""
-SINCE = stems("since joined start began opened from")
+SINCE = stems("since joined start began opened from born birth year yr")
 """Names of dates since when something lasts."""
 MEANT = {
     "not paid": re.compile(r"\b(?:owe[sd]?|owing|unpaid|outstanding|in arrears)\b", re.IGNORECASE),
-    "not returned": re.compile(r"\b(?:still|currently) (?:out|on loan)\b|\bon loan\b", re.IGNORECASE),
+    "not returned": re.compile(r"\b(?:still|currently) out(?: on loan)?\b|\b(?:still )?on loan\b", re.IGNORECASE),
     "arrived": re.compile(r"\b(?:turned up|got (?:there|here))\b", re.IGNORECASE),
     "paid": re.compile(r"\bsettled\b", re.IGNORECASE),
     "no stock": re.compile(r"\b(?:sold out|out of stock)\b", re.IGNORECASE),

@@ -186,7 +186,8 @@ class Reader(Rows):
         `asked` for.
         """
         numeric = [place for place in told if place in self.numbers or (place in self.dates and hint not in OF_NUMBERS)]
-        measured = self.dates if hint == "date" else numeric or self._like(hint)
+        years = [place for place in self.numbers if self.names[place] & SINCE]
+        measured = (self.dates or years) if hint == "date" else numeric or self._like(hint)
         if not (measured or hint) and any(stems(word.text) & MONEY for word in self.words):
             measured = self._like("amount")
         if len(measured) > 1:

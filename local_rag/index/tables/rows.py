@@ -258,8 +258,12 @@ class Rows:
             may_be_any = any(each.plain in LACKS | MISSING | HAS for each in denied) or PARTICIPLE.fullmatch(word.plain)
             has_verb = ASKS_LIST.match(self.plain) and any(each.plain in DONE for each in self.words[:at])
             is_done = not denied and has_verb and PARTICIPLE.fullmatch(word.plain)
-            places = [p for p in (word.names or word.also) - fixed if may_be_any or p in self.dates]
-            places = [p for p in places if denied or p in self.dates]
+            places = [
+                place for place in (word.names or word.also) - fixed if place in self.dates or (denied and may_be_any)
+            ]
+            places = [place for place in places if place in self.dates] or places
+            if places[1:]:
+                places = [place for place in places if self.table.has_empty(place)]
             if (denied or is_done) and len(places) == 1:
                 self.where.append([Condition(places[0], "is" if denied else "is not", "")])
                 for each in [*denied, word]:

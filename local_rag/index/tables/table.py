@@ -160,6 +160,10 @@ class Table:
         texts = self.places("text")
         return next(iter([*(place for place in texts if not self.repeats(place)), *texts]), 0)
 
+    def has_empty(self, place: int) -> bool:
+        """Return whether a cell of a column is empty."""
+        return bool(self.execute(f"SELECT 1 FROM t{self.number} WHERE s{place} = '' AND NOT total LIMIT 1"))
+
     def repeats(self, place: int) -> bool:
         """Return whether more than a few rows have the same cell in a column."""
         return self.columns[place].different < FULL * self.rows

@@ -30,6 +30,8 @@ _NUMBER = re.compile(
     rf"\s?(?P<after>{_UNIT})?"
 )
 _UNIT_OF_NAME = re.compile(rf"\s*[\[(]\s*({_UNIT})\s*[\])]$|\s+in ({_UNIT})$|\s+([€$£¥%]|°[CF]|[A-Z]{{3}}|kWh|km|kg)$")
+_PER = re.compile(r"([€$£¥]|[A-Z]{3})\s?/\s?[^\W\d_]+\.?")
+"""A header that is a price of something: EUR/btl."""
 _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
@@ -154,7 +156,7 @@ def same_unit(written: str) -> str:
 
 def unit_of(name: str) -> str:
     """Return the unit that a header names, "" for none: Price (EUR), Price in €, Amount EUR, Temperature °C."""
-    match = _UNIT_OF_NAME.search(name)
+    match = _UNIT_OF_NAME.search(name) or _PER.fullmatch(name)
     return same_unit(next(filter(None, match.groups()))) if match else ""
 
 
