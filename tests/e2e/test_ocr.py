@@ -5,19 +5,13 @@ A citation says how sure OCR is.
 
 import json
 import re
-import subprocess
 import sys
-import time
-from contextlib import suppress
 
 import pytest
 from support.scans import drawn, scanned, stand_in, table
 from support.serving import a_workspace, asking
 
 from local_rag.cli.app import run
-from local_rag.config.settings import Settings
-from local_rag.core.errors import LocalRagError
-from local_rag.index.index import Index
 from local_rag.index.parse.ocr import read_page
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -86,29 +80,3 @@ def test_a_line_that_ocr_is_not_sure_of_lowers_the_certainty(folder, tmp_path, c
     assert "Probably: OCR was not sure of a line that is quoted" in told and "read by OCR (.71)" in told
     answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
     assert (answer["status"], answer["certainty"]) == ("partial", "probably")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a process is killed as POSIX does it")
-def test_a_killed_run_loses_at_most_the_page_in_hand(folder, tmp_path, capsys, monkeypatch):
-    read = table((120, 270, 91, SAID))
-    stand_in(tmp_path / "slow", monkeypatch, read, seconds=3)
-    monkeypatch.setenv("LOCAL_RAG_OCR_LANGUAGES", "eng")
-    scanned(folder / "book.pdf", *([f"Page {number} of the book.", SAID] for number in range(6)))
-    typed(capsys, "index", str(folder))
-    path = Settings.load().index_path
-
-    def waiting():
-        with suppress(LocalRagError), Index.open(path) as index:
-            return {file.path: file.warnings for file in index.files() if file.warnings}
-        return {}
-
-    with subprocess.Popen(
-        [sys.executable, "-m", "local_rag", "index", "--ocr"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    ) as child:
-        while child.poll() is None and "pages 1, 2" in str(waiting()):
-            time.sleep(0.05)
-        child.kill()
-    left = len(re.findall(r"\d", re.search(r"pages ([\d, ]+):", str(waiting()))[1]))
-    assert 1 < left < 6
-    stand_in(tmp_path / "quick", monkeypatch, read)
-    assert f"{left} pages read by OCR" in typed(capsys, "index", "--ocr") and not waiting()

@@ -34,7 +34,7 @@ def a_pipe(file):
     os.mkfifo(file)
 
 
-VECTORS = {"zeros": over(bytes(500), 0.5), "empty": cut(0), "gone": os.unlink, "a pipe": a_pipe}
+VECTORS = {"zeros": over(bytes(500), 0.5), "empty": cut(0), "a pipe": a_pipe}
 LOST = {"no database": over(NOISE, 0), "pages": over(b"\xff" * 60_000, 0.1), "half": cut(0.5)}
 DAMAGE = [
     ("vectors.faiss.*", VECTORS, ""),
