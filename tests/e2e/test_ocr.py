@@ -16,7 +16,13 @@ from local_rag.index.parse.ocr import read_page
 
 pytestmark = pytest.mark.usefixtures("converted")
 SAID = "The lamp of Skerryvore burns 40 litres of oil."
+WIDTH, HEIGHT = 1240, 440
 QUESTION = "How much oil does the lamp of Skerryvore burn?"
+
+
+def page(*lines):
+    """Draw a page that is not high, because every pixel takes time."""
+    return drawn(*lines, size=(WIDTH, HEIGHT))
 
 
 @pytest.fixture
@@ -24,8 +30,8 @@ def folder(tmp_path):
     made = tmp_path / "notes"
     made.mkdir()
     (made / "note.txt").write_text("The keeper sleeps by day.")
-    drawn("A photograph").save(made / "photo.png")
-    scanned(made / "log.pdf", ["Log of the tower", "", SAID, "It is lit at dusk."])
+    page("A photograph").save(made / "photo.png")
+    scanned(made / "log.pdf", page("Log of the tower", "", SAID, "It is lit at dusk."))
     return made
 
 
@@ -39,7 +45,7 @@ def typed(capsys, *arguments):
 def test_rapidocr_reads_a_page_without_a_socket(tmp_path, monkeypatch):
     """Read in this process, where every socket to another machine fails the test, and without the memory limit."""
     monkeypatch.setattr("local_rag.core.child_process.limit_memory", lambda size: None)
-    document = read_page(scanned(tmp_path / "a.pdf", [SAID]), 1, ())
+    document = read_page(scanned(tmp_path / "a.pdf", page(SAID)), 1, ())
     assert document.text == SAID
     assert all(0.5 < line.confidence <= 1 for line in document.lines)
 
@@ -68,7 +74,7 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
         place = client.get(f"/api/documents/{file}/place", params=where).json()
     ((left, top, *_),) = place["image"]["rectangles"]
     assert place["placed"] and place["kind"] == "pdf"
-    assert top == pytest.approx(270 / 1754, abs=0.01) and left == pytest.approx(120 / 1240, abs=0.01)
+    assert top == pytest.approx(270 / HEIGHT, abs=0.02) and left == pytest.approx(120 / WIDTH, abs=0.01)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")

@@ -52,10 +52,11 @@ def test_files_are_found_shown_on_one_line_and_removed(world):
         file.write(b"The lamp is lit at dusk.")
     assert "not Unicode" in shown(world.run("index"))
     shown(world.run("status"))
-    search = "search", "keeper of the lamp", "--k", str(len(NAMES))
+    narrowed = [option for path in paths.values() for option in ("--in", path)]
+    search = "search", "keeper of the lamp", "--k", str(len(NAMES)), *narrowed
     shown(world.run(*search))
     assert {found["source"] for found in world.run(*search, "--json").value} == {*paths.values()}
-    for word, path in paths.items():
+    for word, path in list(paths.items())[::6]:
         answered = world.run("ask", f"When does the keeper of {word} light the lamp?", "--in", path)
         assert not answered.told() and "the lamp at dusk" in shown(answered)
         assert sum(line.startswith("[1]") for line in answered.out.splitlines()) == 1, answered.out

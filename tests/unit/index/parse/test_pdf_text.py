@@ -160,17 +160,6 @@ def test_a_form_of_too_many_fields_is_read_in_part(path):
     assert file.warnings == ("10,000 fields and notes behind the first 10,000 were not read",)
 
 
-def test_attachments_of_attachments_are_read_three_deep(path):
-    drawn(path, text_at(60, 760, "Innermost"))
-    for depth in range(4):
-        writer = draw_pdf([text_at(60, 760, f"{depth} deep")])
-        writer.add_attachment("a.pdf", path.read_bytes())
-        writer.write(path)
-    file = load(path)
-    assert [member.name for member in file.members] == [" » ".join(["a.pdf"] * depth) for depth in (1, 2, 3)]
-    assert "lies too deep" in str(file)
-
-
 def test_an_attachment_that_unpacks_to_too_much_costs_the_pages_nothing(path, monkeypatch):
     monkeypatch.setattr(pdf, "_LARGEST", 1_000_000)
     writer = draw_pdf([text_at(60, 760, SENTENCE)])
