@@ -11,7 +11,7 @@ from support.fakes_index import HashingEmbedder, indexed, markdown, remembering_
 from local_rag.core import cancel
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.index.search import SPARSE
+from local_rag.index.search import SPARSE, combined
 from local_rag.text.metadata import heading_at
 from local_rag.text.names import HEADER_WEIGHT, document_header, passage_header
 
@@ -180,3 +180,16 @@ def test_a_quote_has_the_section_that_it_stands_in(tmp_path):
             start = passage.metadata["start"] + passage.page_content.index(quote)
             assert passage.metadata["heading"] == whole
             assert heading_at(passage, start, start + len(quote)) == section, quote
+
+
+@pytest.mark.parametrize(
+    ("cosines", "shares", "expected"),
+    [
+        # what is not embedded counts with the mean cosine of what words found
+        ({1: 0.7, 2: 0.3}, {1: 0, 2: 0, 3: 0.4}, {1: 0.7, 2: 0.3, 3: 0.5 + SPARSE * 0.4}),
+        # where nothing that words found is embedded, the best of it counts as the nearest of all
+        ({7: 0.3}, {1: 0.4, 2: 0.04}, {7: 0.3, 1: 0.3 + SPARSE * 0.4, 2: 0.03 + SPARSE * 0.04}),
+    ],
+)
+def test_the_share_of_bm25_is_added_to_the_cosine(cosines, shares, expected):
+    assert combined(cosines, shares) == pytest.approx(expected)
