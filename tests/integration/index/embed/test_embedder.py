@@ -80,6 +80,7 @@ def test_a_stop_is_heard_and_the_vector_of_a_question_is_there_already():
             minilm().embed_queries(["When is it put out?"])
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch, capsys):
     found = encoders.device("auto")
     (tmp_path / "note.md").write_text("The lamp is lit at dusk.")
