@@ -25,7 +25,6 @@ from local_rag.index.parse.parser import Parser
 from local_rag.index.store.sqlite import vectors
 from local_rag.index.sync import embed, text
 from support.fakes_index import HashingEmbedder
-from support.processes import give_up_rights
 
 SECONDS = 600
 """Seconds after which the system ends a command, because it hangs, however busy the machine is."""
@@ -62,10 +61,10 @@ def watch(pattern, number, calls):
     sys.addaudithook(lambda event, arguments: happens(f"{event} {(*arguments, '')[0]}"))
 
 
-def command(words, at=None, folder=".", bound=False, broken=()):
+def command(words, at=None, folder=".", broken=()):
     """Run `local-rag` with these words, which ends this process.
 
-    `at` are arguments of `watch`; `bound`: permissions bind a superuser too; nobody reads the descriptors `broken`.
+    `at` are arguments of `watch`; nobody reads the descriptors `broken`.
     """
     signal.alarm(SECONDS)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests are not for the command
@@ -79,8 +78,6 @@ def command(words, at=None, folder=".", bound=False, broken=()):
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     os.chdir(folder)
-    if bound:
-        give_up_rights()
     if at:
         watch(*at)
     sys.argv[1:] = words

@@ -58,9 +58,13 @@ def told(report, name, parsed=0):
 
 
 def load_shouted(path):
-    """Read a file in capital letters, whose first line is the title; one that says SLEEP takes forever."""
+    """Read a file in capital letters, whose first line is the title; one that says SLEEP takes forever.
+
+    A file named "begun" beside it tells that it is being read.
+    """
     title, _, text = path.read_text(encoding="utf-8").partition("\n")
     if text == "SLEEP":
+        path.with_name("begun").touch()
         time.sleep(600)
     if not text:
         raise FileSkipped("is nothing but a title")

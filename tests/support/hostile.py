@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from pypdf import PdfWriter
 
 SENTENCE = "The keeper lights the lamp of Skerryvore at dusk."
-"""A sentence in every file of `make_good`, with which a search can prove that the file was read."""
+"""A sentence that proves that a file was read."""
 
 CONTAINER = (
     '<?xml version="1.0"?><container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
@@ -153,76 +151,3 @@ def make_mhtml(body: str, url: str = "") -> bytes:
         f"Content-Location: {url}\n\n{page}\n"
         "----cut\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n----cut--\n"
     ).encode()
-
-
-def make_hostile(folder: Path) -> dict[str, str]:
-    """Make files that must be skipped, and return name -> a part of the reason.
-
-    Links and pipes are left out on systems without them.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    make_pdf(folder / "password.pdf", [SENTENCE], password="secret")
-    make_pdf(folder / "scanned.pdf", ["", ""], drawn=True)
-    whole = make_pdf(folder / "truncated.pdf", [SENTENCE]).read_bytes()
-    (folder / "truncated.pdf").write_bytes(whole[:150])
-    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\n" + bytes(range(256)) * 40)
-    zeros = bytes(30_000_000)
-    make_zip(folder / "bomb.docx", docx_members(docx_paragraph(SENTENCE)) | {"word/media/image.bin": zeros})
-    make_zip(folder / "bomb.epub", epub_members({"a.xhtml": f"<p>{SENTENCE}</p>"}, extra={"OPS/font.bin": zeros}))
-    make_zip(folder / "lying.docx", docx_members(docx_paragraph(SENTENCE)) | {"word/media/image.bin": zeros})
-    lie_about_sizes(folder / "lying.docx", 1000)
-    (folder / "nozip.docx").write_text(SENTENCE, "utf-8")
-    (folder / "binary.txt").write_bytes(bytes(range(256)) * 64)
-    (folder / "empty.txt").write_bytes(b"")
-    (folder / "pictures.mhtml").write_bytes(b"MIME-Version: 1.0\nContent-Type: image/png\n\n" + bytes(range(256)))
-    (folder / "blank.md").write_text(" \n\t\r\n\n", "utf-8")
-    found = {
-        "password.pdf": "encrypted with a password",
-        "scanned.pdf": "pages 1, 2: no text layer (scanned?)",
-        "truncated.pdf": "is damaged",
-        "broken.pdf": "is damaged",
-        "bomb.docx": "a zip bomb?",
-        "bomb.epub": "a zip bomb?",
-        "lying.docx": "is damaged",
-        "nozip.docx": "is damaged",
-        "binary.txt": "is binary, not text",
-        "empty.txt": "is empty",
-        "pictures.mhtml": "holds no page",
-        "blank.md": "is empty",
-    }
-    with suppress(OSError, NotImplementedError):
-        (folder / "circle.txt").symlink_to("circle.txt")
-        found["circle.txt"] = "leads in a circle"
-    if hasattr(os, "mkfifo"):
-        os.mkfifo(folder / "pipe.txt")
-        found["pipe.txt"] = "is not a regular file"
-    return found
-
-
-def make_good(folder: Path, huge: int = 1_000_000) -> list[Path]:
-    """Make odd files that must be read, each with SENTENCE in it; `huge` is the length of a line without a blank."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = f"Café, naïve, Øre. {SENTENCE} “Quoted” – and €5.\n"
-    files = {
-        "bom.txt": b"\xef\xbb\xbf" + text.encode(),
-        "utf16.txt": text.encode("utf-16"),
-        "cp1252.txt": (text * 5).encode("cp1252"),
-        "windows.md": f"# Lamps\r\n\r\n{SENTENCE}\r\n".encode(),
-        "hugeline.txt": f"{'x' * huge} {SENTENCE}".encode(),
-        "hugefield.csv": f"name,note\nlog,{'y' * huge}\nlamp,{SENTENCE}\n".encode(),
-        "deep.json": b"[" * 100_000 + f'"{SENTENCE}"'.encode() + b"]" * 100_000,
-        "deep.html": b"<html><body>" + b"<div>" * 100_000 + SENTENCE.encode() + b"</div>" * 100_000,
-        "saved.mhtml": make_mhtml(f"<p>{SENTENCE}</p>", "https://example.org/lamp"),
-        "nul.txt": b"log\x00 " + SENTENCE.encode() * 20,
-    }
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    made = [
-        make_pdf(folder / "empty-password.pdf", [SENTENCE], password=""),
-        make_pdf(folder / "blank-page.pdf", [SENTENCE, ""]),
-        make_zip(folder / "note.docx", docx_members(docx_paragraph(SENTENCE))),
-        make_zip(folder / "book.epub", epub_members({"a.xhtml": f"<p>{SENTENCE}</p>"})),
-    ]
-    with suppress(OSError, NotImplementedError):
-        (folder / "loop").symlink_to(folder, target_is_directory=True)
-    return sorted([*(folder / name for name in files), *made])

@@ -25,6 +25,8 @@ SENTENCE = "The keeper of 1 lamp lights it at dusk."
 
 
 def chunks(text):
+    """Cut a quarter of the text, which takes longer than all other work on a whole one."""
+    text = text[: SIZE // 4]
     ends = [position for position in range(4, len(text), 5)]
     return chunking.chunk(LoadedDocument(text), ends, size=50, overlap=10, window=100)
 

@@ -25,32 +25,27 @@ def over(data, share):
     return damage
 
 
-def cut(share):
-    return lambda file: os.truncate(file, int(file.stat().st_size * share))
-
-
 def a_pipe(file):
     file.unlink(missing_ok=True)
     os.mkfifo(file)
 
 
-VECTORS = {"zeros": over(bytes(500), 0.5), "empty": cut(0), "gone": os.unlink, "a pipe": a_pipe}
-LOST = {"no database": over(NOISE, 0), "pages": over(b"\xff" * 60_000, 0.1), "half": cut(0.5)}
-DAMAGE = [
-    ("vectors.faiss.*", VECTORS, ""),
-    ("index.sqlite-wal", {"a WAL of noise": lambda file: file.write_bytes(NOISE)}, ""),
-    ("index.sqlite", LOST, "local-rag remove --index default && local-rag index"),
-]
+LOST = "local-rag remove --index default && local-rag index"
+CASES = {
+    "vectors of zeros": ("vectors.faiss.*", over(bytes(500), 0.5), ""),
+    "a pipe of vectors": ("vectors.faiss.*", a_pipe, ""),
+    "a WAL of noise": ("index.sqlite-wal", lambda file: file.write_bytes(NOISE), ""),
+    "no database": ("index.sqlite", over(NOISE, 0), LOST),
+    "pages": ("index.sqlite", over(b"\xff" * 60_000, 0.1), LOST),
+}
 """The file, the damage, and the command that `doctor` names, or none if nothing is lost."""
-
-CASES = [pytest.param(file, each[name], fix, id=f"{file} {name}") for file, each, fix in DAMAGE for name in each]
 
 
 def vectors_of(world):
     return [file.read_bytes() for file in world.index.glob("vectors.*") if file.is_file()]
 
 
-@pytest.mark.parametrize(("name", "damage", "fix"), CASES)
+@pytest.mark.parametrize(("name", "damage", "fix"), CASES.values(), ids=CASES)
 def test_damage_is_passed_over_or_named_with_what_mends_it(world, name, damage, fix):
     vectors = vectors_of(world)
     for file in [*world.index.glob(name)] or [world.index / name]:

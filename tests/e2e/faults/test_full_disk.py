@@ -24,18 +24,6 @@ def disk(tmp_path):
     subprocess.run(["umount", "-l", tmp_path], check=True)
 
 
-def fill(disk, world, but=0):
-    """Move the person's data to a disk with so many free kilobytes, and return the file that fills it."""
-    data = world.home / "data"
-    data.mkdir(exist_ok=True)
-    shutil.move(data, disk)
-    data.symlink_to(disk / "data")
-    room, filler = os.statvfs(disk), disk / "filler"
-    with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - but * 1024)
-    return filler
-
-
 def says_that_it_is_full(done):
     told = done.told()
     return not told or ("no space left" in told and "free some space" in told)
@@ -49,12 +37,18 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("kilobytes", [0, 40, 120])
-@pytest.mark.parametrize(("state"), COMMANDS)
+@pytest.mark.parametrize("state", COMMANDS)
 def test_a_command_that_finds_no_room_goes_on_once_there_is_some(world, disk, kilobytes, state):
     """Check that reading needs at most 32 KB, and removing a whole index none."""
     world.reset(state)
     words, after = COMMANDS[state]
-    filler = fill(disk, world, kilobytes)
+    data, filler = world.home / "data", disk / "filler"
+    data.mkdir(exist_ok=True)
+    shutil.move(data, disk)
+    data.symlink_to(disk / "data")
+    room = os.statvfs(disk)
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, room.f_bavail * room.f_frsize - kilobytes * 1024)
     for reader in [["search", QUESTION], ["status"], ["ask", QUESTION]] if state == "indexed" else ():
         done = world.run(*reader)
         assert says_that_it_is_full(done) and (done.code == 1) == (kilobytes == 0), done

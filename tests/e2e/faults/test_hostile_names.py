@@ -43,31 +43,26 @@ def shown(done):
     return done.out + done.err
 
 
-@pytest.fixture(scope="module")
-def named(home_world):
-    """Index all hostile names at once, and a name that is no text; each test removes its own."""
-    home_world.reset()
+def test_files_are_found_shown_on_one_line_and_removed(world):
+    paths = {}
     for number, name in enumerate(NAMES.values()):
-        home_world.write(f"in {name[:200]} folder/{name}", f"The keeper of Skerryvore{number} lights the lamp at dusk.")
-    with open(bytes(home_world.notes) + b"/caf\xe9\x1b[31m.md", "wb") as file:  # noqa: PTH123  # bytes are no Path
+        text = f"The keeper of Skerryvore{number} lights the lamp at dusk."
+        paths[f"Skerryvore{number}"] = str(world.write(f"in {name[:200]} folder/{name}", text))
+    with open(bytes(world.notes) + b"/caf\xe9\x1b[31m.md", "wb") as file:  # noqa: PTH123  # bytes are no Path
         file.write(b"The lamp is lit at dusk.")
-    assert "not Unicode" in shown(home_world.run("index"))
-    shown(home_world.run("status"))
-    assert len(home_world.run("files", "--json").value) == len(OLD) + len(NAMES)
-    return home_world
-
-
-@pytest.mark.parametrize(("number", "name"), list(enumerate(NAMES.values())), ids=NAMES)
-def test_a_file_is_found_shown_on_one_line_and_removed(named, number, name):
-    path, word = str(named.notes / f"in {name[:200]} folder" / name), f"Skerryvore{number}"
-    assert named.run("search", word, "--json", "--in", path).value[0]["source"] == path
-    shown(named.run("search", word))
-    answered = named.run("ask", f"When does the keeper of {word} light the lamp?", "--in", path)
-    assert not answered.told() and "the lamp at dusk" in shown(answered)
-    assert sum(line.startswith("[1]") for line in answered.out.splitlines()) == 1, answered.out
-    removed = named.run("remove", "--", path)
-    assert (removed.code, shown(removed).split()[0]) == (0, "1"), removed
-    assert not list(named.base.rglob("pwned"))
+    assert "not Unicode" in shown(world.run("index"))
+    shown(world.run("status"))
+    narrowed = [option for path in paths.values() for option in ("--in", path)]
+    search = "search", "keeper of the lamp", "--k", str(len(NAMES)), *narrowed
+    shown(world.run(*search))
+    assert {found["source"] for found in world.run(*search, "--json").value} == {*paths.values()}
+    for word, path in list(paths.items())[::6]:
+        answered = world.run("ask", f"When does the keeper of {word} light the lamp?", "--in", path)
+        assert not answered.told() and "the lamp at dusk" in shown(answered)
+        assert sum(line.startswith("[1]") for line in answered.out.splitlines()) == 1, answered.out
+    removed = world.run("remove", "--", *paths.values())
+    assert (removed.code, shown(removed).split()[0]) == (0, str(len(NAMES))), removed
+    assert world.holds(OLD) and not list(world.base.rglob("pwned"))
 
 
 @pytest.mark.parametrize("name", ["../x", "", "..", "-x", "a\nb", "\x1b[31mred", "x" * 300, "$(id)"])

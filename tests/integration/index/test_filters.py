@@ -30,7 +30,7 @@ STATED = {
 }
 
 
-@pytest.fixture(scope="module", params=[20_000, 0], ids=["few chunks", "many chunks"])
+@pytest.fixture(scope="module", params=["few chunks", "many chunks", pytest.param("a server", marks=pytest.mark.slow)])
 def index(request, tmp_path_factory):
     """Files of different kinds and days, and texts that state their own; nobody changes it."""
     folder = tmp_path_factory.mktemp("files")
@@ -39,9 +39,12 @@ def index(request, tmp_path_factory):
         (folder / name).write_text(text, encoding="utf-8")
         moment = datetime.fromisoformat(changed).timestamp()
         os.utime(folder / name, (moment, moment))
-    with pytest.MonkeyPatch.context() as patched, indexed(folder / "index", STATED) as made:
-        patched.setattr(words, "NARROW", request.param)
-        patched.setattr(vectors, "COMPARED", min(request.param, vectors.COMPARED))
+    on_server = request.param == "a server"
+    place = request.getfixturevalue("server").index("filters") if on_server else folder / "index"
+    with pytest.MonkeyPatch.context() as patched, indexed(place, STATED) as made:
+        if request.param == "many chunks":
+            patched.setattr(words, "NARROW", 0)
+            patched.setattr(vectors, "COMPARED", 0)
         made.sync([folder / "notes", folder / "page.html"])
         yield made
 
@@ -213,16 +216,16 @@ The paint of the boat is blue.
 """
 
 
-@pytest.mark.parametrize(
-    "conditions", [{"within": ["boat.eml"]}, {"types": ["mail"]}, {"authors": ["Ann Ash"]}, {"before": "2023-04"}]
-)
-def test_a_filter_of_a_mail_keeps_what_is_attached_to_it(conditions, tmp_path):
+def test_a_filter_of_a_mail_keeps_what_is_attached_to_it(tmp_path):
     (tmp_path / "boat.eml").write_text(MAIL)
     (tmp_path / "other.md").write_text("The paint of the boat is red.")
+    filters = {"within": ["boat.eml"]}, {"types": ["mail"]}, {"authors": ["Ann Ash"]}, {"before": "2023-04"}
     with indexed(tmp_path / "index", {}) as index:
         index.sync([tmp_path])
-        found = index.search("paint boat blue", 9, within=Narrowing(**conditions))
-    assert [Path(each.metadata["source"]).name for each in found] == ["boat.eml » report.md", "boat.eml"]
+        for conditions in filters:
+            found = index.search("paint boat blue", 9, within=Narrowing(**conditions))
+            names = [Path(each.metadata["source"]).name for each in found]
+            assert names == ["boat.eml » report.md", "boat.eml"], conditions
 
 
 def test_names_are_compared_however_the_disk_stores_their_marks(tmp_path, monkeypatch):

@@ -78,9 +78,7 @@ def test_impossible_sizes_are_refused(tmp_path, options):
     assert not (tmp_path / "index").exists()
 
 
-def test_one_is_opened_with_its_own_sizes_and_listed_without_an_embedder(index):
-    with Index.open(index.path, HashingEmbedder()) as again:
-        assert again.search("income tax", 1) == index.search("income tax", 1)
+def test_one_is_listed_without_an_embedder(index):
     with Index.open(index.path) as listed:
         assert listed.files() == index.files()
         with pytest.raises(UsageError, match="opened without an embedder"):

@@ -19,6 +19,13 @@ TEXTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """Return the texts, which nobody changes."""
+    with indexed(tmp_path_factory.mktemp("languages") / "index", TEXTS) as made:
+        yield made
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -30,18 +37,15 @@ TEXTS = {
         ("tenant painting house", "notes.md"),
     ],
 )
-def test_a_word_is_found_in_its_other_forms(tmp_path, query, found):
-    with indexed(tmp_path / "index", TEXTS) as index:
-        first, *_ = index.search(query, 3, mode="words")
-        assert first.metadata["source"] == found and 0 < first.metadata["sparse"] <= 1
+def test_a_word_is_found_in_its_other_forms(index, query, found):
+    first, *_ = index.search(query, 3, mode="words")
+    assert first.metadata["source"] == found and 0 < first.metadata["sparse"] <= 1
 
 
-def test_a_stem_of_one_language_is_no_word_of_another(tmp_path):
+@pytest.mark.parametrize(("word", "found"), [("Notes", "notes.md"), ("Haus", "miete.md")])
+def test_a_stem_of_one_language_is_no_word_of_another(index, word, found):
     """The German stem of "Notes" is "not"."""
-    with indexed(tmp_path / "index", TEXTS) as index:
-        names = {each.metadata["source"] for each in index.search("Notes", 5, mode="words")}
-        assert names == {"notes.md"}
-        assert {each.metadata["source"] for each in index.search("Haus", 5, mode="words")} == {"miete.md"}
+    assert {each.metadata["source"] for each in index.search(word, 5, mode="words")} == {found}
 
 
 def test_a_text_that_goes_takes_its_stems_along(tmp_path):

@@ -22,7 +22,6 @@ from local_rag.index.embed import conversion, converter, encoders, weights
 from local_rag.index.embed.embedder import CONVERTER, FOLDER, SentenceTransformerEmbedder
 
 SPEC = load_models(Settings.load()).embedder("minilm")
-DIMENSION = 32
 
 
 @pytest.fixture
@@ -63,10 +62,15 @@ def test_it_is_near_whole_and_its_owners(converted):
         lambda folder: changed(folder, sha256=3),
     ],
 )
-def test_what_is_not_whole_or_of_another_version_is_not_used(copy, damage):
-    assert conversion.find(copy) is not None
-    damage(copy)
-    assert conversion.find(copy) is None
+def test_what_is_not_whole_or_of_another_version_is_not_used(tmp_path, damage):
+    for name in ("model.xml", "model.bin"):
+        (tmp_path / name).write_bytes(bytes(400))
+    digests = {file.name: weights.sha256(file) for file in tmp_path.iterdir()}
+    record = {"format": conversion.FORMAT, "openvino": conversion.version(), "sha256": digests}
+    (tmp_path / conversion.RECORD).write_text(json.dumps(record))
+    assert conversion.find(tmp_path) is not None
+    damage(tmp_path)
+    assert conversion.find(tmp_path) is None
 
 
 def test_one_that_does_not_load_is_one_clear_line(copy):
@@ -157,27 +161,14 @@ def test_a_stop_does_not_disturb_the_next_text(converted):
     assert encoder.encode([["The lamp is lit.", "two"]]).shape == (2, 384)
 
 
-def model_of(file, *constants):
-    """A model of linear layers; before all but the first is a Gelu."""
-    openvino = encoders.import_openvino()
-    ops = openvino.opset13
-    node = given = ops.parameter([-1, -1, DIMENSION], np.float32)
-    for number, constant in enumerate(constants):
-        node = ops.matmul(ops.gelu(node, "erf") if number else node, ops.constant(constant), False, number == 0)
-    openvino.save_model(openvino.Model([node], [given]), str(file), compress_to_fp16=False)
-    return file
-
-
-def test_linear_layers_in_eight_bits_give_nearly_the_same(tmp_path):
-    dice, scales = np.random.default_rng(3), np.ones(DIMENSION, dtype=np.float32)
-    scales[[3, 17]] = 60  # two channels leave the others enough steps
-    layers = [dice.standard_normal((DIMENSION, DIMENSION)).astype(np.float32) for _ in range(2)]
-    texts = [{0: dice.standard_normal((1, 20, DIMENSION)).astype(np.float32) * scales} for _ in range(25)]
-    model, target = model_of(tmp_path / "model.xml", *layers), tmp_path / "int8.xml"
-    assert converter.quantize(model, texts[:20], target)
-    both = ([encoders.compiled(file, "int8")(text)[0][0] for text in texts[20:]] for file in (model, target))
-    exact, near = map(np.concatenate, both)
-    cosines = (exact * near).sum(axis=1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(near, axis=1)
-    assert 0.995 < cosines.min() < 1
-    assert target.with_suffix(".bin").stat().st_size < model.with_suffix(".bin").stat().st_size / 2
-    assert not converter.quantize(model_of(tmp_path / "none.xml"), [], target)
+@pytest.mark.slow
+def test_eight_bits_give_nearly_the_same(converted, tmp_path):
+    found, passages = minilm().conversion, converter.PASSAGES.read_text("utf-8").split("\n\n")[:12]
+    plain, target = encoders.OpenVinoEncoder(found, "f32"), tmp_path / "int8.xml"
+    shutil.copy(found.folder / encoders.TOKENIZER, tmp_path)
+    assert converter.quantize(found.model("f32"), [plain.tokens([text]) for text in passages[::2]], target)
+    exact, near = plain.encode([passages[1::2]]), conversion.Conversion(tmp_path)
+    cosines = (encoders.OpenVinoEncoder(near, "int8").encode([passages[1::2]]) * exact).sum(axis=1)
+    assert converter.NEAR_INT8 < cosines.min() < 1
+    sizes = [model.with_suffix(".bin").stat().st_size for model in (target, found.model("f32"))]
+    assert sizes[0] < sizes[1]

@@ -46,8 +46,8 @@ def folder_of(path, name, files=12):
     return folder
 
 
-def opened(place, **options):
-    return Index.open(place, HashingEmbedder(), **{"chunk_size": 40} | options)
+def opened(place):
+    return Index.open(place, HashingEmbedder())
 
 
 def fails_in_one_line(work):
@@ -59,11 +59,11 @@ def fails_in_one_line(work):
 
 def test_several_sync_different_roots_at_once_and_one_root_one_after_the_other(on_server, tmp_path):
     folders = [folder_of(tmp_path, name) for name in ("rain", "snow", "hail", "fog")]
-    opened(on_server, create=True).close()
+    indexed(on_server, {}).close()
     reading = threading.Barrier(len(folders), timeout=20)
 
     def sync(folder):
-        with Index.open(on_server, HashingEmbedder(before_batch=at_once), chunk_size=40) as index:
+        with Index.open(on_server, HashingEmbedder(before_batch=at_once)) as index:
             return index.sync([folder])
 
     def at_once():
@@ -106,7 +106,7 @@ def test_a_search_and_a_chat_outlive_a_restart(mortal):
 
 def test_a_sync_that_lost_its_server_goes_on_and_ends_as_an_undisturbed_one(mortal, tmp_path):
     folder, batches = folder_of(tmp_path, "rain", files=40), iter(range(1_000_000))
-    with opened(tmp_path / "undisturbed", create=True) as index:
+    with indexed(tmp_path / "undisturbed", {}) as index:
         index.sync([folder])
         expected = index.content()
 
@@ -115,29 +115,13 @@ def test_a_sync_that_lost_its_server_goes_on_and_ends_as_an_undisturbed_one(mort
             mortal.kill()
 
     place = mortal.index("synced")
-    with Index.open(place, HashingEmbedder(before_batch=once), chunk_size=40, create=True) as index:
+    with indexed(place, {}, HashingEmbedder(before_batch=once)) as index:
         assert "does not answer" in fails_in_one_line(lambda: index.sync([folder]))
     mortal.start()
     with opened(place) as index:
         index.sync()
         assert index.content() == expected and index.verify(deep=True)
         assert index.embedded_count() == (index.count(), index.count())
-
-
-def test_a_connection_that_ends_in_a_transaction_leaves_nothing(mortal):
-    place = mortal.index("dropped")
-    with indexed(place, {"/tax.txt": "Income tax is due in May."}) as index:
-        store, content = opening.opened(place), index.content()
-
-        def lose():
-            with store.writing():
-                store.remove(["/tax.txt"])
-                mortal.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE 'idle in tr%'")
-                store.remove(["/tax.txt"])
-
-        fails_in_one_line(lose)
-        assert index.content() == content and index.search("tax", 1)
-        store.close()
 
 
 def test_a_full_disk_is_one_line_and_what_was_committed_stays(mortal, tmp_path):
@@ -149,7 +133,7 @@ def test_a_full_disk_is_one_line_and_what_was_committed_stays(mortal, tmp_path):
         mortal.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
         mortal.execute("CREATE DATABASE small TABLESPACE small")
         place = ServerIndex.of(mortal.url("full", database="small"))
-        with opened(place, create=True) as index:
+        with indexed(place, {}) as index:
             index.sync([folder_of(tmp_path, "rain", files=3)])
             content = index.content()
             left = os.statvfs(disk)
@@ -165,7 +149,7 @@ def test_a_full_disk_is_one_line_and_what_was_committed_stays(mortal, tmp_path):
 
 
 def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_path):
-    with opened(tmp_path / "ours", create=True) as index:
+    with indexed(tmp_path / "ours", {}) as index:
         index.sync([folder_of(tmp_path, "rain")], excludes=["*.bak"])
         index.set_about("Weather.")
         content, asked = index.content(), index.search("rain on day 7", 5, mode="dense")
@@ -193,7 +177,7 @@ def test_copy_goes_both_ways_and_goes_on_after_a_stop(server, on_server, tmp_pat
             ]
             assert index.status().about == "Weather." and index.status().root_options[0].excludes == ("*.bak",)
             assert index.sync().unchanged == 12
-    with opened(tmp_path / "other", create=True) as index:
+    with indexed(tmp_path / "other", {}) as index:
         index.sync([folder_of(tmp_path, "snow")])
     with pytest.raises(UsageError, match="holds other files"):
         copy(tmp_path / "other", on_server, lambda progress: None)

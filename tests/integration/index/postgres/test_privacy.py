@@ -41,8 +41,8 @@ def everybody(server, index):
             server.execute(f'GRANT "{schema}_{role}" TO {who}_{index.path.name}')
 
 
-def as_person(server, index, who, embedder=None):
-    return Index.open(server.index(index.path.name, f"{who}_{index.path.name}"), HashingEmbedder(), chunk_size=40)
+def as_person(server, index, who):
+    return Index.open(server.index(index.path.name, f"{who}_{index.path.name}"), HashingEmbedder())
 
 
 def test_the_roles_of_an_index_may_what_doctor_prints_and_no_more(server, on_server):

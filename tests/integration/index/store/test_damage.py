@@ -6,12 +6,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from support.fakes_index import HashingEmbedder
+from support.fakes_index import HashingEmbedder, indexed
 
 from local_rag.core.errors import IndexDamaged, IndexMissing, LocalRagError
 from local_rag.index.index import Index
-
-# --- damage
 
 
 @pytest.fixture
@@ -20,7 +18,7 @@ def index(tmp_path):
     notes.mkdir()
     for name in ("lamp", "boat", "horn"):
         (notes / f"{name}.md").write_text(f"# Duties\n\nThe {name} is kept ready.\n\n## More\n\nAnd clean.")
-    with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=12, create=True) as made:
+    with indexed(tmp_path / "index", {}, chunk_size=12) as made:
         made.sync([notes])
         assert made.verify() and made.verify(deep=True)
         yield made
@@ -33,7 +31,7 @@ def change(index, sql):
 
 
 def again(index, **options):
-    return Index.open(index.path, HashingEmbedder(), chunk_size=12, **options)
+    return Index.open(index.path, HashingEmbedder(), **options)
 
 
 LOST = {
@@ -140,6 +138,3 @@ def test_the_database_of_another_program_is_safe(tmp_path, content):
         Index.open(tmp_path)
     assert "local-rag index" in caught.value.hint
     assert [entry.name for entry in tmp_path.iterdir()] == ["index.sqlite"] and file.read_bytes() == before
-
-
-# --- an index of an earlier version

@@ -31,6 +31,8 @@ def test_another_writer_waits_in_vain(tmp_path, monkeypatch):
         for act in (Index.destroy, lambda folder: SqliteStore.create(folder, SETTINGS)):
             with pytest.raises(IndexBusy, match="another process is writing"):
                 act(store.address)
+        with Index.open(store.address) as reader:
+            assert reader.files() == []
     with store.writing(), pytest.raises(IndexBusy), other.writing():
         pass
     with other.locked(), pytest.raises(IndexBusy), store.locked():
@@ -74,7 +76,7 @@ def test_nobody_else_may_read(tmp_path, monkeypatch):
 def test_files_of_others_stay(folder):
     for name in OTHERS:
         (folder / name).write_text("mine")
-    with Index.open(folder, HashingEmbedder(), chunk_size=40) as index:
+    with Index.open(folder, HashingEmbedder()) as index:
         index.remove(["/lamp"])  # which writes vectors anew
     (folder / "writer.lock").unlink()  # its tables tell it, too
     Index.destroy(folder)

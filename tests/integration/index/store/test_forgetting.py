@@ -7,12 +7,11 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from support.fakes_index import HashingEmbedder
+from support.fakes_index import indexed
 
 from local_rag.core import cancel
 from local_rag.core.documents import Heading, LoadedDocument
 from local_rag.core.errors import Stopped
-from local_rag.index.index import Index
 from local_rag.index.store.sqlite import connection, vectors
 from local_rag.index.store.sqlite.store import SqliteStore
 
@@ -24,7 +23,7 @@ def diary(tmp_path):
     """A file among others."""
     folder = tmp_path / "notes"
     folder.mkdir()
-    for number in range(60):
+    for number in range(9):
         (folder / f"{number}.txt").write_text(f"The lamp {number} is lit at dusk. " * 9, encoding="utf-8")
     (folder / "diary.txt").write_text(f"The diary says {RARE}. " * 20, encoding="utf-8")
     return folder / "diary.txt"
@@ -34,7 +33,7 @@ def diary(tmp_path):
 def index(tmp_path, diary, monkeypatch):
     """An index that stays open, as a chat has it, with a file of vectors."""
     monkeypatch.setattr(vectors, "COMPARED", 0)
-    with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=40, create=True) as made:
+    with indexed(tmp_path / "index", {}) as made:
         made.sync([diary.parent])
         assert holds(made) and made.has_forgotten()
         yield made

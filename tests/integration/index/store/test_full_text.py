@@ -28,7 +28,7 @@ QUERIES = [
 def zipf(tmp_path_factory):
     """Passages of words whose frequencies fall as Zipf's, the first in nearly every passage."""
     dice, shares = np.random.default_rng(3), 1 / np.arange(1, len(WORDS) + 1)
-    each = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(900)]
+    each = [" ".join(dice.choice(WORDS, dice.integers(5, 40), p=shares / shares.sum())) for _ in range(500)]
     texts = {f"/{number}": text for number, text in enumerate(each)}
     with indexed(tmp_path_factory.mktemp("ranking") / "index", {}) as made:
         add(made, texts, embed=False)

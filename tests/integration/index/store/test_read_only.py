@@ -56,20 +56,25 @@ def killed(folder):
 
 
 def rent(folder):
-    with Index.open(folder, HashingEmbedder(), chunk_size=40) as opened:
+    with Index.open(folder, HashingEmbedder()) as opened:
         return [document.page_content for document in opened.search("rent euros month", 3)]
 
 
-def test_without_a_wal_nothing_is_written_beside_it(folder):
-    before = sorted(folder.iterdir())
+def test_nothing_is_written_beside_it(folder):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
     only_readable(folder)
     assert bound_by_permissions(lambda: rent(folder)) == ["The rent is 850 euros a month."]
-    assert sorted(folder.iterdir()) == before
+    for change in (Index.destroy, lambda folder: indexed(folder, {"more": "The lamp is lit."})):
+        with pytest.raises(LocalRagError) as caught:
+            bound_by_permissions(lambda change=change: change(folder))
+        told = f"{caught.value} {caught.value.hint}"
+        assert not any(harm in told for harm in ("remove --index", "rm ", "delete", "damaged")), told
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_reader_that_stays_sees_what_came_later(folder):
     def reads():
-        with Index.open(folder, HashingEmbedder(), chunk_size=40) as reader:
+        with Index.open(folder, HashingEmbedder()) as reader:
             yield reader.count()
             yield reader.count()
 

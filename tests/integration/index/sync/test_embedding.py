@@ -7,11 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.fakes_index import HashingEmbedder
+from support.fakes_index import HashingEmbedder, indexed
 
 from local_rag.core import cancel
 from local_rag.core.errors import ModelMissing, Stopped
-from local_rag.index.index import Index
 from local_rag.index.sync import embed
 
 LETTERS = "abcdefgh"
@@ -34,7 +33,7 @@ class Remembering(HashingEmbedder):
 
 @pytest.fixture
 def index(tmp_path):
-    with Index.open(tmp_path / "index", Remembering(), chunk_size=40, create=True) as made:
+    with indexed(tmp_path / "index", {}, Remembering()) as made:
         yield made
 
 

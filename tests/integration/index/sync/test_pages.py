@@ -6,7 +6,7 @@ import io
 from functools import partial
 
 import pytest
-from support.fakes_index import HashingEmbedder
+from support.fakes_index import HashingEmbedder, indexed
 from support.files import done, told
 from support.screen import shown as lines_shown
 from support.web_server import WebServer, html, loopback, redirect, reply
@@ -62,7 +62,7 @@ class Web:
 
 @pytest.fixture
 def index(tmp_path):
-    with Index.open(tmp_path / "index", HashingEmbedder(), chunk_size=40, create=True) as made:
+    with indexed(tmp_path / "index", {}) as made:
         yield made
 
 
@@ -113,8 +113,9 @@ STEPS = {
 
 
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
-def test_steps(index, steps):
-    done(Web(index), steps)
+def test_steps(place, steps):
+    with indexed(place, {}) as index:
+        done(Web(index), steps)
 
 
 def test_folders_come_and_go_without_touching_pages(index, notes):
@@ -139,7 +140,7 @@ def test_others_write_while_a_page_is_fetched(index, notes, monkeypatch):
     web = Web(index)
 
     def reembedded(url):
-        with Index.open(index.path, HashingEmbedder(salt="other"), chunk_size=40, reembed=True) as other:
+        with Index.open(index.path, HashingEmbedder(salt="other"), reembed=True) as other:
             other.reembed()
         return web.read(url)
 

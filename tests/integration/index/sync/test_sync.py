@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support.fakes_index import HashingEmbedder
+from support.fakes_index import indexed
 from support.files import done, load_shouted, told
 from support.hostile import make_zip
 from support.processes import bound_by_permissions
@@ -20,7 +20,6 @@ from support.processes import bound_by_permissions
 from local_rag.core import cancel
 from local_rag.core.documents import MEMBER, LoadedDocument
 from local_rag.core.errors import Stopped, UsageError
-from local_rag.index.index import Index
 from local_rag.index.parse import loaders
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser
@@ -31,11 +30,11 @@ from local_rag.index.sync.ignore import SECRET
 class Notes:
     """A folder of three notes with an index of it: what a person does there, and what a sync says, in a line."""
 
-    def __init__(self, folder, patched):
+    def __init__(self, folder, patched, place=None):
         self.folder, self.patched, self.parsed = folder / "notes", patched, []
         for name in ("a.txt", "b.txt", "sub/c.txt"):
             self.write(name, f"The file {Path(name).stem} is about its own letter.")
-        self.index = Index.open(folder / "index", HashingEmbedder(), chunk_size=40, create=True)
+        self.index = indexed(place or folder / "index", {})
         parse = Parser.parse
         patched.setattr(Parser, "parse", lambda parser, path: self.parsed.append(path.name) or parse(parser, path))
 
@@ -362,11 +361,21 @@ STEPS = {
     ],
 }
 
+ON_SERVER = [name for name in STEPS if name.startswith(("files come", "what "))]
+
 
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
 def test_steps(notes, steps):
     notes.sync("new a.txt b.txt sub/c.txt, parsed 3", ".")
     done(notes, steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_SERVER)
+def test_steps_on_a_server(tmp_path, monkeypatch, on_server, name):
+    notes = Notes(tmp_path, monkeypatch, on_server)
+    test_steps(notes, STEPS[name])
+    notes.index.close()
 
 
 def pipe(path):
@@ -529,26 +538,9 @@ def test_a_mailbox_that_was_stopped_between_its_parts_is_read_again(notes, monke
     stop = cancel.Cancel()
     with cancel.scope(stop), pytest.raises(Stopped):
         notes.index.sync([notes.path("mails.mbox")], progress=lambda told: told.chunks > 2 and stop.stop())
-    assert 2 < notes.index.count() < 9
+    assert 2 < notes.index.count() < 9 and notes.index.verify(deep=True)
+    assert notes.index.embedded_count()[0] == 0
     notes.age()
     notes.sync("updated mails.mbox")
     assert notes.index.count() == 9
     notes.sync("unchanged 1")
-
-
-# --- stopped, and not alone
-
-
-MANY = " ".join(f"../many/{number:02}.txt" for number in range(12))
-
-
-def test_a_stop_keeps_the_text_that_is_stored_and_the_next_run_goes_on(notes, monkeypatch):
-    notes.plant(MANY)
-    monkeypatch.setattr(text, "BATCH", 2)
-    stop, index = cancel.Cancel(), notes.index
-    with cancel.scope(stop), pytest.raises(Stopped):
-        index.sync([notes.path("../many")], progress=lambda told: told.chunks > 3 and stop.stop())
-    done = index.status().files
-    assert 0 < done < 12 and index.embedded_count() == (0, done) and index.verify(deep=True)
-    report = index.sync()
-    assert (len(report.new), report.unchanged, report.embedded) == (12 - done, done, 12)

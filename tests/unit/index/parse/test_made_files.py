@@ -20,6 +20,7 @@ from support.hostile import (
 )
 
 from local_rag.core.documents import LoadedDocument
+from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import loaders, parsed_file, sheets
 from local_rag.index.parse.tables import rows
 from local_rag.text.chunking import chunk
@@ -435,7 +436,7 @@ def test_what_is_not_what_it_is_called(tmp_path, suffix):
 def test_zips_that_hold_something_else_or_too_much(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
     assert "damaged" in reason(make_zip(path, {"content.xml": b"<x/>", "xl/workbook.xml": b"\0", "ppt/x.xml": b"<"}))
-    assert "zip bomb" in reason(make_zip(path, {"content.xml": bytes(50_000_000)}))
+    assert "zip bomb" in reason(make_zip(path, {"content.xml": bytes(8_000_000)}))
     if suffix in (".odt", ".odp", ".ods"):
         odf(path, "text", "", manifest='<manifest:encryption-data manifest:checksum="x"/>')
     else:
@@ -449,6 +450,17 @@ def test_a_truncated_file(tmp_path, make):
     make(path)
     path.write_bytes(path.read_bytes()[:-200])
     assert "damaged" in reason(path)
+
+
+def test_a_pdf_that_is_locked_or_damaged(tmp_path):
+    path = tmp_path / "a.pdf"
+    assert document_of(make_pdf(path, [SENTENCE, ""], password="")).text == SENTENCE
+    with pytest.raises(FileSkipped, match="encrypted with a password") as locked:
+        load(make_pdf(path, [SENTENCE], password="secret"))
+    assert locked.value.hint.startswith("take the password off: qpdf --decrypt")
+    for data in (path.read_bytes()[:150], b"%PDF-1.7\n" + bytes(range(256)) * 40):
+        path.write_bytes(data)
+        assert "is damaged" in reason(path)
 
 
 def test_too_much_text_is_skipped_with_the_numbers(tmp_path, monkeypatch):

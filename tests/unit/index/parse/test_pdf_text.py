@@ -8,6 +8,7 @@ from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject
 from support.files import document_of, load, reason
 from support.hostile import SENTENCE, draw_pdf
 
+from local_rag.index.parse import pdf
 from local_rag.index.parse.pdf_page import placed
 
 LEFT = [
@@ -148,36 +149,26 @@ def test_notes_are_read_and_attached_files_are_files_of_their_own(path):
 
 
 def test_a_line_of_raised_letters_takes_no_quadratic_time(path):
-    drawn(path, line(("x", 0, 12), ("1a" * 5_000, 5, 7)))
-    assert len(document_of(path).text) >= 10_000
+    drawn(path, line(("x", 0, 12), ("1a" * 2_000, 5, 7)))
+    assert len(document_of(path).text) >= 4_000
 
 
-def test_a_form_of_a_hundred_thousand_fields_is_read_in_part(path):
-    form(path, [(field("Tx", "f", "x"), (160, 700, 170, 710))], text_at(60, 760, SENTENCE), times=100_000)
+def test_a_form_of_too_many_fields_is_read_in_part(path):
+    form(path, [(field("Tx", "f", "x"), (160, 700, 170, 710))], text_at(60, 760, SENTENCE), times=20_000)
     file = load(path)
     assert SENTENCE in file.documents[0].text
-    assert file.warnings == ("90,000 fields and notes behind the first 10,000 were not read",)
+    assert file.warnings == ("10,000 fields and notes behind the first 10,000 were not read",)
 
 
-def test_attachments_of_attachments_are_read_three_deep(path):
-    drawn(path, text_at(60, 760, "Innermost"))
-    for depth in range(4):
-        writer = draw_pdf([text_at(60, 760, f"{depth} deep")])
-        writer.add_attachment("a.pdf", path.read_bytes())
-        writer.write(path)
-    file = load(path)
-    assert [member.name for member in file.members] == [" » ".join(["a.pdf"] * depth) for depth in (1, 2, 3)]
-    assert "lies too deep" in str(file)
-
-
-def test_an_attachment_that_unpacks_to_too_much_costs_the_pages_nothing(path):
+def test_an_attachment_that_unpacks_to_too_much_costs_the_pages_nothing(path, monkeypatch):
+    monkeypatch.setattr(pdf, "_LARGEST", 1_000_000)
     writer = draw_pdf([text_at(60, 760, SENTENCE)])
-    attached = writer.add_attachment("zeros.txt", bytes(101_000_000))
+    attached = writer.add_attachment("zeros.txt", bytes(1_100_000))
     streams = attached.pdf_object["/EF"]
     streams[NameObject("/F")] = writer._add_object(streams["/F"].flate_encode())  # noqa: SLF001
     writer.write(path)
     file = load(path)
-    assert file.documents[0].text == SENTENCE and "zeros.txt (is larger than 100 MB)" in file.warnings[0]
+    assert file.documents[0].text == SENTENCE and "zeros.txt (is larger than 1 MB)" in file.warnings[0]
 
 
 def test_a_page_with_nothing_but_an_empty_attachment_is_empty(path):

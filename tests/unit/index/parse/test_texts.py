@@ -506,6 +506,7 @@ def test_what_is_stored_of_other_files(tmp_path, name, content, expected):
         ("a.nxt", b"PK\x03\x04" + bytes(200), ".nxt files cannot be read; it reads .md .txt"),
         ("a.gif", b"GIF89a" + bytes(range(256)), ".gif files cannot be read"),
         ("a.txt", bytes(range(256)) * 64, "is binary, not text"),
+        ("a.txt", b"", "is empty"),
         ("a.md", " \n\t\r\n\n", "is empty"),
         ("a.eml", "just some words\n", "no header of a mail"),
         ("a.mbox", "nothing\n", "no message"),
@@ -529,6 +530,7 @@ def test_files_that_nothing_reads_are_named_with_what_converts_them(tmp_path, su
     ("encoding", "text"),
     [
         ("utf-8", "Größe, naïve, 12 €"),
+        ("utf-8-sig", "Größe"),
         ("utf-16", "Größe"),
         ("utf-16-le", "The lamp is lit at dusk"),
         ("utf-32-be", "The lamp is lit at dusk"),
