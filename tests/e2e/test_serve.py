@@ -11,7 +11,9 @@ import pytest
 from support import TESTS
 from support.browser import Browser
 from support.garden import notes_in
-from support.processes import NO_ROUTE, free_port, namespaces, printed, serving
+from support.processes import NO_ROUTE, free_port, namespaces, serving
+
+from local_rag.cli.app import run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 
@@ -35,7 +37,7 @@ print("all of it")
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-def test_one_address_until_ctrl_c(by, home):
+def test_one_address_until_ctrl_c_which_waits_for_no_open_stream(by, home):
     port = free_port()
     with serving("--port", str(port)) as server:
         assert server.base == f"http://127.0.0.1:{port}"
@@ -45,45 +47,35 @@ def test_one_address_until_ctrl_c(by, home):
             assert httpx.get(f"http://localhost:{port}/", timeout=60).status_code == 200
             page.get("/api/threads", params={"secret": "my question"})
             page.post("/api/ask", json={"question": "my secret question", "index": "none"})
-        code, shown = server.ended(by)
+            with page.stream("POST", "/api/ask", json={"question": "What is this about?"}) as stream:
+                next(stream.iter_lines())
+                code, shown = server.ended(by)
     assert code == 0 and shown.rstrip().endswith("stopped")
     assert "Only programs of this machine can reach it" in shown
     assert "secret" not in shown and server.code not in shown and "Traceback" not in shown
     assert [path.name for path in (home / "data" / "server").iterdir()] == ["key"]
 
 
-def test_the_address_and_the_key_are_printed_again():
-    assert printed("--print-url").stderr == "error: no server of local-rag runs\nhint: local-rag serve\n"
-    with serving("--port", str(free_port())) as server:
-        again = printed("--print-url").stdout.strip()
-        assert again.startswith(f"{server.base}/?code=") and again != server.printed, "each signs in once"
-        key = {"authorization": f"Bearer {printed('--print-key').stdout.strip()}"}
-        assert httpx.get(f"{server.base}/api/health", headers=key).status_code == 200
-        assert server.ended()[0] == 0
-    assert printed("--print-key").stdout.strip() == key["authorization"].removeprefix("Bearer ")
+def test_the_address_and_the_key_are_printed_again_and_paths_shown_from_home(home, monkeypatch, converted, capsys):
+    def printed(option, code=0):
+        capsys.readouterr()
+        assert run(["serve", option]) == code
+        return "".join(capsys.readouterr()).strip()
 
-
-@pytest.mark.parametrize("folder", [".", "notes", "notes/letters"])
-def test_paths_are_shown_from_home_wherever_the_server_was_started(folder, home, monkeypatch, converted):
-    from local_rag.cli.app import run
-
+    assert printed("--print-url", 1) == "error: no server of local-rag runs\nhint: local-rag serve"
     assert run(["index", str(notes_in(home))]) == 0
     (home / "notes/letters/notes").mkdir()
-    (home / "notes/letters/notes/plan.md").touch()  # where it is started a name means another file
-    monkeypatch.chdir(home / folder)
-    with serving("--port", str(free_port())) as server, server.page() as page:
-        assert [root["label"] for root in page.get("/api/index").json()["roots"]] == ["~/notes"]
-        labels = [file["label"] for file in page.get("/api/files").json()["files"]]
-        assert labels == ["notes/letters/tenant.txt", "notes/plan.md"]
-
-
-def test_ctrl_c_ends_a_stream_that_is_open():
-    """Keep a stream of a page open, and check that the end does not wait for it."""
-    with serving("--port", str(free_port())) as server, server.page() as page:
-        with page.stream("POST", "/api/ask", json={"question": "What is this about?"}) as stream:
-            next(stream.iter_lines())
-            code, shown = server.ended()
-        assert code == 0 and "Traceback" not in shown
+    (home / "notes/letters/notes/plan.md").touch()  # where the server is started a name means another file
+    monkeypatch.chdir(home / "notes/letters")
+    with serving("--port", str(free_port())) as server:
+        again = printed("--print-url")
+        assert again.startswith(f"{server.base}/?code=") and again != server.printed, "each signs in once"
+        key = {"authorization": f"Bearer {printed('--print-key')}"}
+        index, files = (httpx.get(f"{server.base}/api/{what}", headers=key).json() for what in ("index", "files"))
+        assert [root["label"] for root in index["roots"]] == ["~/notes"]
+        assert [file["label"] for file in files["files"]] == ["notes/letters/tenant.txt", "notes/plan.md"]
+        assert server.ended()[0] == 0
+    assert key["authorization"] == f"Bearer {printed('--print-key')}"
 
 
 @pytest.mark.namespace
@@ -91,8 +83,6 @@ def test_ctrl_c_ends_a_stream_that_is_open():
 def test_the_page_works_without_a_network(home, converted):
     """Run the server and a real browser in a network namespace with loopback only."""
     assert Browser.path()
-    from local_rag.cli.app import run
-
     assert run(["index", str(notes_in(home))]) == 0
     command = [*NO_ROUTE, sys.executable, "-c", UNPLUGGED, str(TESTS)]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=300)

@@ -74,9 +74,7 @@ def scripted(engine=None, *, web=None, corpus=None, evaluator=None, **about):
 
 def asked(client, question="What does the plan cost?", **request):
     """Return the events of a question that nobody interrupts, with the answer as a page gets it."""
-    response = client.post("/api/ask", {"question": question, "detail": True, **request})
-    assert response.status_code == 200, response.text
-    return events_of(response.text)
+    return client.ran("/api/ask", {"question": question, "detail": True, **request})
 
 
 def names(events):
@@ -88,30 +86,28 @@ def values(events, wanted):
 
 
 @contextmanager
+def followed(client, *request, **options):
+    with client.stream(*request, **options) as response:
+        assert response.status_code == 200, response.read()
+        yield each_event(response)
+
+
 def streamed(client, question="What does the plan cost?", **request):
     """Give the events of a question as they come; leaving the block leaves the stream."""
-    with client.stream("POST", "/api/ask", json={"question": question, "detail": True, **request}) as response:
-        assert response.status_code == 200, response.read()
-        yield each_event(response)
+    return followed(client, "POST", "/api/ask", json={"question": question, "detail": True, **request})
 
 
-@contextmanager
 def joined(client, job):
     """Give the events of a job that somebody else began."""
-    with client.stream("GET", f"/api/jobs/{job}/events", params={"detail": True}) as response:
-        assert response.status_code == 200, response.read()
-        yield each_event(response)
+    return followed(client, "GET", f"/api/jobs/{job}/events", params={"detail": True})
 
 
 def each_event(response):
     block = []
     for line in response.iter_lines():
-        if line:
-            block.append(line)
-        elif block and not block[0].startswith(":"):
+        block.append(line)
+        if not line:
             yield from events_of("\n".join(block))
-            block = []
-        else:
             block = []
 
 

@@ -78,9 +78,6 @@ def give_up_rights():
     raise OSError(ctypes.get_errno(), "the rights of a superuser cannot be given up")
 
 
-PROGRAM = (sys.executable, "-m", "local_rag", "serve")
-
-
 def free_port():
     """Return a port below those that the system assigns, so that nobody else takes it before it is used."""
     while True:
@@ -114,16 +111,12 @@ class Serving:
 
 @contextmanager
 def serving(*options):
-    command = [*PROGRAM, "--no-browser", *options]
+    command = [sys.executable, "-m", "local_rag", "serve", "--no-browser", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             yield Serving(child)
         finally:
             child.kill()
-
-
-def printed(*options):
-    return subprocess.run([*PROGRAM, *options], capture_output=True, text=True, timeout=600)
 
 
 CURSOR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\]8;;.*?\x1b\\\\|\r")

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import httpx
+import uvicorn.server
 
 from local_rag.config.settings import Settings
+from local_rag.core.progress import Silent
+from local_rag.core.serialization import to_plain
+from local_rag.runtime.indexing import Request, index_files
+from local_rag.server import evaluation, index, work
 from local_rag.server.auth import SECRET, Access, new_code
 from local_rag.server.serving import PageServer
 from local_rag.server.workspace import Workspace
+
+uvicorn.server.asyncio = SimpleNamespace(**vars(asyncio) | {"sleep": lambda seconds: asyncio.sleep(seconds / 10)})
+"""uvicorn looks every 0.1 seconds whether it is to end, and waits as long at its end: here a tenth of it."""
 
 
 def a_workspace(**about):
@@ -48,6 +58,22 @@ def served(workspace):
         workspace.close()
 
 
+def index_here(*folders, **flags):
+    """Index folders in this process, as somebody does at a terminal; without one bring the index up to date."""
+    index_files(Settings.load(**flags), Request(folders), Silent())
+
+
+def work_here(patched):
+    """Do the long work of a page in this process and without progress, because a process of its own costs seconds."""
+
+    def worked(job, what, settings, told=None, **more):
+        yield "begun", {"id": job.id, **job.about}
+        return to_plain(work.WORK[what](Settings.load(**settings), to_plain(more), Silent()))
+
+    for module in (index, evaluation, work):
+        patched.setattr(module, "worked", worked)
+
+
 class Client(httpx.Client):
     """Ask as a signed-in page, with `who="key"` as a program, or as nobody (""); a POST has a JSON body."""
 
@@ -71,6 +97,12 @@ class Client(httpx.Client):
     def posted(self, path, body=None, status=200):
         """Return the reply to a POST, or its error if another status is expected."""
         return said(self.post(path, body), status)
+
+    def ran(self, path, body=None):
+        """Return the events of what a POST begins, to its end."""
+        response = self.post(path, body)
+        assert response.status_code == 200, response.text
+        return events_of(response.text)
 
 
 def said(response, status):

@@ -16,6 +16,7 @@ from local_rag.runtime.history import History
 pytestmark = pytest.mark.usefixtures("converted")
 
 NEEDED = "qwen3:4b-instruct"
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
 GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
 
 
@@ -57,6 +58,7 @@ def show(tab, view, heading):
 
 def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
     show(tab, "History", "History")
+    assert tab.axe_everywhere(390, 1280) == []
     tab.page.get_by_role("searchbox", name="Filter by question").fill("greenhouse")
     tab.page.get_by_text(CUP).wait_for(state="detached")
     tab.follow(GREENHOUSE)
@@ -82,29 +84,21 @@ def test_a_run_is_replayed_on_the_drawing_and_kept_as_a_case(tab, here):
 def test_judged_answers_become_cases(tab, here):
     with History.open() as history:
         answered = {each.question: each.id for each in history.runs()}[GREENHOUSE]
-    good = here / "data/cases/my cases.jsonl"
     show(tab, "History", "History")
     tab.follow(GREENHOUSE)
     tab.press("Good answer")
     tab.holds(lambda: tab.button("Good answer").get_attribute("aria-pressed") == "true")
-    show(tab, "Evaluation", "Evaluation")
-    tab.press("Make cases of them")
-    tab.see("1 kept; the file has 1 case now.")
-    (case,) = read_cases(good)
-    assert [target.quote for target in case.relevant] == ["The greenhouse costs 4,200 euros."], "its quotes are right"
-    good.unlink()
-    show(tab, "History", "History")
-    tab.follow(GREENHOUSE)
     tab.press("Bad answer")
     tab.see("What would have been right?")
-    tab.page.get_by_label("Note", exact=True).fill("the fence is missing")
+    tab.page.get_by_label("Note", exact=True).fill(HOSTILE)
     tab.page.get_by_label("What a right answer says").fill("4,200 euros")
     assert tab.axe() == []
     tab.press("Keep")
     tab.page.get_by_role("dialog").wait_for(state="detached")
     tab.holds(lambda: tab.button("Bad answer").get_attribute("aria-pressed") == "true")
     show(tab, "Evaluation", "Evaluation")
-    tab.see("the fence is missing")
+    tab.see(f"{HOSTILE} · right: 4,200 euros")
+    tab.has("main img, main script", [])
     tab.press("Make cases of them")
     tab.see("1 kept; the file has 1 case now.")
     (case,) = read_cases(here / "data/cases/my cases.jsonl")
@@ -113,19 +107,19 @@ def test_judged_answers_become_cases(tab, here):
 
 
 def test_cases_are_chosen_asked_and_their_figures_shown(tab, here):
+    other = here / "other.jsonl"
+    other.write_text("no case")
     show(tab, "Evaluation", "Evaluation")
-    tab.page.get_by_label("Choose a file of cases").set_input_files(here / "data/cases/mine.jsonl")
-    tab.heading("Answers")
-    tab.page.get_by_role("link", name="The whole report, case by case").wait_for()
-    assert tab.axe_everywhere(1280, 390) == []
-    tab.drop("other.jsonl", "no case")
-    tab.see("Other.jsonl, line 1 is not JSON")
-    tab.has("main section h2", [])
-    assert "local-rag" not in tab.page.get_by_role("main").inner_text()
     tab.press("Ask the cases of mine")
     tab.drop("other.jsonl", "no case")
     tab.see("Other work goes on here")
     tab.heading("Answers")
+    tab.page.get_by_role("link", name="The whole report, case by case").wait_for()
+    assert tab.axe_everywhere(1280, 390) == []
+    tab.page.get_by_label("Choose a file of cases").set_input_files(other)
+    tab.see("Other.jsonl, line 1 is not JSON")
+    tab.has("main section h2", [])
+    assert "local-rag" not in tab.page.get_by_role("main").inner_text()
 
 
 def test_the_checks_are_shown_and_a_model_is_fetched(browser, here, ollama, monkeypatch):
@@ -139,47 +133,3 @@ def test_the_checks_are_shown_and_a_model_is_fetched(browser, here, ollama, monk
         tab.see(f"{NEEDED} is installed (2.0 GB).")
         tab.button(f"Try {NEEDED}").wait_for()
         assert tab.axe_everywhere(1280, 390) == []
-
-
-HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
-
-
-def test_hostile_questions_notes_and_reports_stay_text(browser, tmp_path, monkeypatch):
-    enter(monkeypatch, tmp_path)
-    name = "<img src=x onerror=alert(4)>.md"
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / name).write_text(f"# Costs {HOSTILE}\n\nThe greenhouse costs 4,200 euros. {HOSTILE}\n")
-    (tmp_path / "data/cases").mkdir(parents=True)
-    question = f"What does the greenhouse cost? {HOSTILE}"
-    case = {"id": HOSTILE, "question": question, "answers": [HOSTILE], "relevant": [name], "note": HOSTILE}
-    cases_file(tmp_path / "data/cases", [case])
-    assert run(["index", str(tmp_path / "notes")]) == 0
-    assert run(["ask", question]) in (0, 3, 4)
-    assert run(["eval", str(tmp_path / "data/cases/mine.jsonl"), "--graph", "plain"]) == 0
-    workspace = a_workspace()
-    workspace.history.judge("last", False, note=HOSTILE, expected=HOSTILE)
-    with browser.signed_in(workspace) as tab:
-        report_problems = []
-        tab.page.context.on("dialog", lambda dialog: (report_problems.append(dialog.message), dialog.dismiss()))
-        own = f"http://{tab.origin}"
-        tab.page.context.on("request", lambda request: watch_request(request.url, own, report_problems))
-        show(tab, "History", "History")
-        tab.follow("What does the greenhouse cost?")
-        tab.heading("The way to it")
-        tab.see("<script>alert(2)</script>")
-        show(tab, "Evaluation", "Evaluation")
-        tab.see(f"{HOSTILE} · right:")
-        with tab.page.context.expect_page() as opened:
-            tab.follow("mine, 1 case")
-        report = opened.value
-        report.get_by_role("heading").first.wait_for()
-        tab.holds(lambda: report.evaluate("self.origin") == "null")  # an origin of its own
-        tab.holds(lambda: report.locator("img").count() == 0)
-        tab.has("main img, main script", [])
-        assert report_problems == []
-
-
-def watch_request(url, address, problems):
-    """Whatever is fetched comes from the server itself."""
-    if not url.startswith((address, "data:")):
-        problems.append(url)

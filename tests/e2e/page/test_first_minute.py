@@ -7,12 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 from support.garden import notes_in
-from support.serving import a_workspace
+from support.serving import a_workspace, index_here, work_here
 
 from local_rag.config.settings import Settings
-from local_rag.core.progress import Silent
 from local_rag.runtime.dropped import dropped_files
-from local_rag.runtime.indexing import Request, index_files
 from local_rag.server.watching import watch
 
 
@@ -28,6 +26,12 @@ def at_home(home, converted, monkeypatch):
         "os.access", lambda path, mode, access=os.access: "locked" not in str(path) and access(path, mode)
     )
     return home
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Begin no process for what a page begins; the test of a chosen folder has that process."""
+    work_here(monkeypatch)
 
 
 @contextmanager
@@ -60,15 +64,16 @@ def test_a_folder_of_the_home_is_chosen_counted_indexed_and_asked_by_the_keyboar
         tab.holds(lambda: "No language model" not in tab.page.get_by_role("main").inner_text())
 
 
-def test_the_sample_is_tried_and_asked(browser, at_home):
+def test_the_sample_is_tried_and_asked(browser, at_home, at_once):
     with first_look(browser) as tab:
         tab.press("Try the sample")
         tab.holds(lambda: tab.page.locator(".suggested").count() == 3)
         tab.press("What does CRAG do when every retrieved document is irrelevant?")
         tab.see("Quoted from your files")
+    assert Settings.load(index="demo").index_path.exists() and not Settings.load().index_path.exists()
 
 
-def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser, at_home):
+def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser, at_home, at_once):
     with first_look(browser) as tab:
         tab.expected.append("400")
         tab.drop("film.mp4", "x")
@@ -99,7 +104,7 @@ def test_dropped_files_are_copied_and_indexed_and_what_cannot_be_is_said(browser
     assert {path.name for path in dropped_files(Settings.load()).iterdir()} == {"well.md", "shed.md"}
 
 
-def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
+def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home, at_once):
     with first_look(browser) as tab:
         tab.follow("Files")
         for name in ("", "letters"):
@@ -136,7 +141,7 @@ def test_an_index_is_made_by_name_chosen_and_deleted(browser, at_home):
         tab.see("Asking: notes, 3 files")
 
 
-def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home):
+def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser, at_home, at_once):
     question = "How long is the notice period?"
     with first_look(browser, axe=True, reduced_motion="reduce") as tab:
         tab.button("Choose a folder").wait_for()
@@ -167,9 +172,9 @@ def test_files_are_chosen_beside_the_question_and_in_the_view_of_a_file(browser,
         tab.has(".composer .changed", ["notes/plan.md"])
 
 
-def test_what_changed_on_the_disk_is_said_of_each_file_and_taken_in(browser, at_home):
+def test_what_changed_on_the_disk_is_said_of_each_file_and_taken_in(browser, at_home, at_once):
     notes = at_home / "notes"
-    index_files(Settings.load(), Request([notes]), Silent())
+    index_here(notes)
     (notes / "plan.md").write_text("The greenhouse costs 5,000 euros.")
     (notes / "lease.md").unlink()
     (notes / "keys.md").write_text("The keys hang beside the door.")
@@ -186,7 +191,7 @@ def test_what_changed_on_the_disk_is_said_of_each_file_and_taken_in(browser, at_
 
 
 def test_the_page_shows_that_it_watches_and_what_changed_last(browser, at_home):
-    index_files(Settings.load(), Request([at_home / "notes"]), Silent())
+    index_here(at_home / "notes")
     lines, workspace = [], a_workspace()
     with browser.signed_in(workspace, "#/index") as tab:
         watch(workspace, lines.append, quiet=0.2)

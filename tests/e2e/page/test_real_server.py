@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
-import threading
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
 from support.asking import Gated, scripted
 from support.fakes import ScriptedEngine
-from support.garden import enter
-from support.serving import Client, a_workspace, served, signing_in
+from support.serving import Client, a_workspace, index_here, served, signing_in
+from support.web_server import WebServer, html
 
-from local_rag.cli.app import run
 from local_rag.server.auth import new_code
 from local_rag.server.serving import noted
 
-FILES = {
-    "lease.md": "# Rent\n\nThe rent of the flat in Elm Street is 900 euros a month.\n\n# Deposit\n\n"
-    "The deposit of the flat in Elm Street is 1800 euros.\n",
-    "parking.md": "# Parking\n\nA **parking** space behind the house costs `40` euros a month.\n",
-}
+LEASE = """# Rent
+
+The rent of the flat in Elm Street is 900 euros a month.
+
+# Deposit
+
+The deposit of the flat in Elm Street is 1800 euros.
+"""
 RENT = "How much is the rent of the flat in Elm Street?"
 
 OVERLAPS = """(graph) => {
@@ -51,25 +50,12 @@ OVERLAPS = """(graph) => {
 """What of a drawing lies over something else, sticks out of its box, or leads through one."""
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory, converted):
-    base = tmp_path_factory.mktemp("indexed")
-    notes = base / "notes"
-    notes.mkdir()
-    for name, text in FILES.items():
-        (notes / name).write_text(text)
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes)]) == 0
-    return base
-
-
 @pytest.fixture
-def files(indexed, tmp_path, monkeypatch):
-    """A data folder of its own with that index."""
-    shutil.copytree(indexed / "data", tmp_path / "data")
-    enter(monkeypatch, tmp_path)
+def files(home, converted, monkeypatch):
+    """A file that is indexed and is asked without a language model."""
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "extractive")
+    (home / "lease.md").write_text(LEASE)
+    index_here(home / "lease.md")
 
 
 def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
@@ -80,20 +66,6 @@ def test_the_source_of_a_chat_program_opens_at_its_place(browser, files):
         url = reply["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
         with browser.tab(signing_in(workspace, address)) as tab, browser.tab(url, beside=tab) as source:
             source.has(".stored mark", ["The rent of the flat in Elm Street is 900 euros a month."])
-
-
-def test_ask_follow_up_and_find_the_thread_again(browser, files):
-    with browser.signed_in(a_workspace()) as tab:
-        assert "key" not in tab.page.url
-        tab.ask(RENT)
-        tab.see("Quoted from your files")
-        tab.holds(lambda: "900 euros" in tab.page.locator(".answer").inner_text())
-        tab.holds(lambda: "lease.md" in tab.page.locator(".source").first.inner_text())
-        tab.ask("And the deposit of it?")
-        tab.page.locator("article").nth(1).locator(".status").wait_for()
-        tab.page.reload()
-        tab.page.locator("article").nth(1).locator(".status").wait_for()
-        tab.has("article h2", [RENT, "And the deposit of it?"])
 
 
 def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files):
@@ -124,10 +96,10 @@ def test_a_quote_is_opened_stepped_through_and_closed_by_keyboard(browser, files
         tab.holds(lambda: tab.page.evaluate("document.activeElement.className") == "source")
 
 
-def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
+def test_every_graph_is_drawn_with_the_path_that_was_taken(browser):
     from playwright.sync_api import expect
 
-    with browser.signed_in(a_workspace()) as tab:
+    with browser.signed_in(scripted()) as tab:
         for number, graph in enumerate(["plain", "self-rag", "crag", "adaptive"]):
             tab.press("Settings")
             tab.page.get_by_role("combobox", name="Thoroughness").select_option(graph)
@@ -143,7 +115,7 @@ def test_every_graph_is_drawn_with_the_path_that_was_taken(browser, files):
 def answering(browser):
     """A tab whose question is being answered, the engine that waits for its gate, and the workspace."""
     workspace = scripted(engine := Gated())
-    with browser.signed_in(workspace) as tab:
+    with browser.signed_in(workspace, axe=True, reduced_motion="reduce") as tab:
         tab.ask("What does the plan cost?")
         assert engine.working.wait(60)
         tab.page.wait_for_url("**/#/ask/*")  # the browser knows the thread by now
@@ -184,47 +156,28 @@ def test_a_question_is_stopped_by_a_key_in_another_tab_and_from_another_view_and
         assert workspace.jobs.questions() == []
 
 
-def test_a_reload_in_mid_answer_and_who_signs_in_anew_join_the_question(browser):
-    with answering(browser) as (tab, engine, workspace):
-        tab.page.reload()
-        tab.see("Draft, not checked yet")
-        with browser.tab(signing_in(workspace, f"http://{tab.origin}")) as second:
-            second.page.locator(".threads li a").first.click()
-            second.see("Draft, not checked yet")
-            engine.gate.set()
-            second.see("Supported by your files")
-        tab.see("Supported by your files")
-        tab.has("article h2", ["What does the plan cost?"])
-
-
-def test_other_tabs_wait_for_the_first_and_see_their_place(browser):
-    with ExitStack() as tabs:
-        first, engine, _ = tabs.enter_context(answering(browser))
-        address = f"http://{first.origin}/"
-        second, third = (tabs.enter_context(browser.tab(address, beside=first)) for _ in range(2))
-        second.ask("And the other plan?")
-        second.see("One question is answered before yours.")
-        third.ask("And the third plan?")
-        third.see("2 questions are answered before yours.")
-        engine.gate.set()
-        for tab in (first, second, third):
-            tab.see("Supported by your files")
-        third.gone("answered before yours.")
-
-
-def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser):
-    with answering(browser) as (tab, engine, _):
+def test_questions_of_a_tab_and_of_another_wait_in_line_and_follow_the_first(browser):
+    with answering(browser) as (tab, engine, workspace), browser.tab(f"http://{tab.origin}/", beside=tab) as other:
+        other.ask("And the fence?")
+        other.see("One question is answered before yours.")
         for question in ("And the other plan?", "And the third?"):
             tab.ask(question)
             tab.page.get_by_role("article", name=question).get_by_text("It is asked in its turn.").wait_for()
+        assert tab.axe_everywhere(400, 1280) == []
         tab.page.reload()
         tab.see("Draft, not checked yet")
         third = tab.page.get_by_role("article", name="And the third?")
         third.get_by_role("button", name="Stop").click()
         third.get_by_text("Stopped").wait_for()
-        engine.gate.set()
+        with browser.tab(signing_in(workspace, f"http://{tab.origin}")) as anew:
+            anew.page.locator(".threads li a", has_text="What does the plan cost").first.click()
+            anew.see("Draft, not checked yet")
+            engine.gate.set()
+            anew.see("Supported by your files")
         tab.page.get_by_role("article", name="And the other plan?").get_by_text("Supported by your files").wait_for()
         tab.see("understood as: And the other plan? (What does the plan cost?)")
+        other.see("Supported by your files")
+        other.gone("answered before yours.")
         tab.page.reload()
         tab.has("article h2", ["What does the plan cost?", "And the other plan?", "And the third?"])
 
@@ -232,9 +185,17 @@ def test_a_second_question_of_a_tab_waits_in_line_and_follows_the_first(browser)
 def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_reason(browser):
     engine = ScriptedEngine()
     engine.broken = True
-    with browser.signed_in(scripted(engine)) as tab:
+    workspace = scripted(engine)
+    with browser.signed_in(workspace, axe=True, reduced_motion="reduce") as tab:
         tab.expected.append("status of 404")
         tab.ask("What does the plan cost?")
+        alert = tab.page.get_by_role("alert")
+        alert.get_by_text("The model fell over").wait_for()
+        tab.holds(lambda: "ollama serve" not in alert.inner_text())  # a command is for a terminal
+        tab.press("Settings")
+        tab.page.get_by_label("Thoroughness").select_option("crag")
+        alert.get_by_role("button", name="Try again").click()
+        tab.holds(lambda: workspace.history.runs()[0].graph == "crag")  # as settings are now
         tab.see("The model fell over")
         wrong = {"question": "And the other?", "thread": tab.page.get_by_role("heading", level=1).text_content()}
         tab.page.route("**/api/ask", lambda route: route.continue_(post_data={**wrong, "index": "none"}))
@@ -245,6 +206,7 @@ def test_a_question_that_failed_or_was_refused_is_there_after_a_reload_with_its_
         tab.has("article .badge", ["Failed", "Refused"])
         tab.see("The model fell over")
         tab.see("There is no index 'none' here")
+        assert tab.axe_everywhere(400, 1280) == []
         engine.broken = False
         tab.page.get_by_role("article", name="And the other?").get_by_role("button", name="Ask again").click()
         tab.see("Supported by your files")
@@ -273,9 +235,6 @@ def test_an_address_signs_a_browser_in_once_and_for_as_long_as_the_server_runs(b
             late.see("local-rag serve --print-url")
 
 
-SECRET = "localStorage.secret"
-
-
 def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
     with browser.signed_in(scripted()) as tab:
         tab.see("What do you want to know?")
@@ -289,7 +248,7 @@ def test_a_refusal_that_comes_late_keeps_no_tab_signed_out(browser):
         tab.gone("This page is not signed in")
 
 
-LISTENING = b"""<!doctype html><script>
+LISTENING = """<!doctype html><script>
 const heard = [], tabs = new BroadcastChannel("session");
 tabs.onmessage = ({ data }) => heard.push(data);
 tabs.postMessage("");
@@ -297,31 +256,18 @@ tabs.postMessage("");
 
 
 def test_a_server_of_another_port_is_sent_the_cookie_and_reads_and_hears_nothing(browser):
-    workspace, cookies = scripted(), []
-
-    class Stranger(BaseHTTPRequestHandler):
-        def do_GET(self):
-            cookies.append(self.headers["cookie"])
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(LISTENING)
-
-        def log_message(self, *_):
-            pass
-
-    with browser.signed_in(workspace) as tab, ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as stranger:
-        threading.Thread(target=stranger.serve_forever).start()
+    workspace = scripted()
+    with browser.signed_in(workspace) as tab, WebServer() as stranger:
+        stranger.pages["*"] = html(LISTENING)
         tab.see("What do you want to know?")
-        with browser.tab(f"http://127.0.0.1:{stranger.server_port}/", beside=tab) as other:
+        with browser.tab(stranger.url(), beside=tab) as other:
             with browser.tab(f"http://{tab.origin}/", beside=tab) as own:
                 own.expected.append("status of 401")
-                own.holds(lambda: own.page.evaluate(SECRET) == workspace.access.secret)
+                own.holds(lambda: own.page.evaluate("localStorage.secret") == workspace.access.secret)
             assert other.page.evaluate("[heard.length, localStorage.length, sessionStorage.length]") == [0, 0, 0]
-        stranger.shutdown()
-        assert workspace.access.session in cookies[0]
-        for path in ("health", "threads"):
-            asked = httpx.get(f"http://{tab.origin}/api/{path}", headers={"cookie": cookies[0]})
-            assert asked.status_code == 401
+        cookie = stranger.requests[0].headers["cookie"]
+        assert workspace.access.session in cookie
+        assert httpx.get(f"http://{tab.origin}/api/threads", headers={"cookie": cookie}).status_code == 401
 
 
 def test_the_page_that_a_browser_is_started_with_leads_to_the_signed_in_page(browser, tmp_path):

@@ -15,8 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 import httpx2
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from support.asking import Gated, eventually, scripted
 from support.fakes import FakeWeb, ScriptedEngine
@@ -87,8 +86,8 @@ def in_memory(engine=None, web=None):
         yield call
 
 
-@pytest.fixture
-def call():
+@pytest.fixture(scope="module")
+def call(indexed):
     with in_memory() as call:
         yield call
 
@@ -181,22 +180,22 @@ def test_a_broken_index_is_an_error_and_never_nothing_found(tmp_path, monkeypatc
             assert failed and "local-rag" in text, tool
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
-    [
-        ("read_file", {"file": "plna.md"}, "there is no file 'plna.md'; did you mean notes/plan.md"),
-        ("read_file", {"file": "tenant.txt"}, "did you mean notes/letters/tenant.txt?"),
-        ("read_file", {"file": "notes/lease.pdf", "page": 9}, "has pages up to 3, and none is 9"),
-        ("read_file", {"passage": "none"}, "there is no passage 'none' (any more)"),
-        ("read_file", {}, "either a file or the id of a passage"),
-        ("search_files", {"query": "boat", "within": ["none.md"]}, "no indexed file matches 'none.md'"),
-        ("search_files", {"query": "boat", "limit": 99}, "less than or equal to 20"),
-        ("ask_files", {"question": " "}, "the question is empty"),
-    ],
-)
-def test_an_error_is_an_error_that_says_what_to_do(call, tool, arguments, says):
-    text, failed = call(tool, **arguments)
-    assert failed and says in text and "Traceback" not in text
+WRONG = [
+    ("read_file", {"file": "plna.md"}, "there is no file 'plna.md'; did you mean notes/plan.md"),
+    ("read_file", {"file": "tenant.txt"}, "did you mean notes/letters/tenant.txt?"),
+    ("read_file", {"file": "notes/lease.pdf", "page": 9}, "has pages up to 3, and none is 9"),
+    ("read_file", {"passage": "none"}, "there is no passage 'none' (any more)"),
+    ("read_file", {}, "either a file or the id of a passage"),
+    ("search_files", {"query": "boat", "within": ["none.md"]}, "no indexed file matches 'none.md'"),
+    ("search_files", {"query": "boat", "limit": 99}, "less than or equal to 20"),
+    ("ask_files", {"question": " "}, "the question is empty"),
+]
+
+
+def test_an_error_is_an_error_that_says_what_to_do(call):
+    for tool, arguments, says in WRONG:
+        text, failed = call(tool, **arguments)
+        assert failed and says in text and "Traceback" not in text
 
 
 def test_out_of_time_there_are_the_nearest_passages_and_the_question_has_ended():
@@ -226,27 +225,24 @@ def test_a_call_that_its_client_gives_up_stops_the_question(mode):
 
 
 def test_a_process_speaks_nothing_but_the_protocol_and_ends_with_its_input_or_ctrl_c():
-    started = StdioServerParameters(command=STDIO[0], args=STDIO[1:], env=dict(os.environ))
-    with calling(Client(stdio_client(started))) as call:
-        assert "notes/plan.md" in call("search_files", query="greenhouse")[0]
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about})
+    search = {"name": "search_files", "arguments": {"query": "greenhouse"}}
     for interrupted in {False, os.name == "posix"}:
         with subprocess.Popen(STDIO, stdin=-1, stdout=-1, stderr=-1, text=True) as child:
-            print(request, file=child.stdin, flush=True)
-            assert json.loads(child.stdout.readline())["result"]["serverInfo"]["name"] == "local-rag"
+
+            def said(method, child=child, **message):
+                print(json.dumps({"jsonrpc": "2.0", "method": method, **message}), file=child.stdin, flush=True)
+                return json.loads(child.stdout.readline())["result"] if "id" in message else None
+
+            assert said("initialize", id=1, params=about)["serverInfo"]["name"] == "local-rag"
             if interrupted:
                 child.send_signal(signal.SIGINT)
                 child.wait(60)
+            else:
+                said("notifications/initialized")
+                assert "notes/plan.md" in said("tools/call", id=2, params=search)["content"][0]["text"]
             assert child.communicate(timeout=60) == ("", "")
         assert child.returncode == (-signal.SIGINT if interrupted else 0)
-
-
-def test_over_http_it_answers_who_has_the_key():
-    """Foreign hosts, foreign pages and wrong keys are refused as everywhere: tests/integration/server/test_guard.py."""
-    workspace = a_workspace()
-    with served(workspace) as address, over_http(workspace, address) as call:
-        assert call("ask_files", question=GREENHOUSE)[0].startswith("status: grounded")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

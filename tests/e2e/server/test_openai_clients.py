@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 from support.garden import GREENHOUSE, enter, notes_in
 from support.serving import a_workspace, served
@@ -71,16 +67,18 @@ def test_langchain_reads_the_answer_with_its_sources_in_the_text(server):
     assert "".join(chunk.content for chunk in model.stream(GREENHOUSE)) == ANSWER
 
 
-def test_llm_goes_on_with_a_chat(server, tmp_path):
+def test_llm_goes_on_with_a_chat(server, tmp_path, monkeypatch):
+    from click.testing import CliRunner
+    from llm.cli import cli
+
+    monkeypatch.setenv("LLM_USER_PATH", str(tmp_path))
     (tmp_path / "keys.json").write_text(f'{{"local-rag": "{server[1]}"}}')
     (tmp_path / "extra-openai-models.yaml").write_text(
         f"- model_id: files\n  model_name: local-rag\n  api_base: {server[0]}\n  api_key_name: local-rag\n"
     )
 
     def llm(*arguments):
-        environment = os.environ | {"LLM_USER_PATH": str(tmp_path)}
-        command = [sys.executable, "-m", "llm", "-m", "files", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return CliRunner().invoke(cli, ["-m", "files", *arguments], catch_exceptions=False).output
 
     assert llm(GREENHOUSE) == f"{ANSWER}\n"
     assert llm("-c", "And the fence?").startswith("*understood as: And the fence?")

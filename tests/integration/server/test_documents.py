@@ -48,6 +48,13 @@ def write_notes(base):
     (folder / "mails.mbox").write_text(MAILS)
     (folder / "long.txt").write_text("\n".join(LINES))
     (folder / "wide.txt").write_text(WIDE, "utf-16")
+    (folder / "fuel.csv").write_text("Vessel,Litres\nPetrel,30\nFulmar,25\nSkua,7\n")
+    (folder / "a\u202egpj.txt").write_text("The invoice of the plumber.")  # turns the rest of a line around
+    drawn("A photograph", size=(900, 400)).save(folder / "photo.png")
+    (folder / "old" / "mail").mkdir(parents=True)
+    for name in ("b.md", "mail/a.txt"):
+        (folder / "old" / name).write_text("The well is deep.")
+        os.utime(folder / "old" / name, (0, 86400 * 365))
     return folder
 
 
@@ -55,7 +62,7 @@ def write_notes(base):
 def client_of(folder):
     settings = Settings.load()
     with Index.open(settings.index_path, HashingEmbedder(window=300), create=True) as index:
-        index.sync([folder])
+        index.sync([folder], loaders=READERS)
     with asking(a_workspace()) as client:
         yield client
 
@@ -76,11 +83,6 @@ def there(tmp_path_factory):
         folder = write_notes(base)
         with client_of(folder) as made:
             yield made, folder
-
-
-def resync(*folders):
-    with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:
-        index.sync(folders or None)
 
 
 def asked(client, path, tail, status=200, **params):
@@ -104,58 +106,51 @@ def stored(client, path, document=0):
         return index.store.documents(str(path))[document].text
 
 
-def test_files_are_listed_by_name_and_filtered_as_one_types(client, notes):
-    def files(**params):
-        return client.get("/api/files", params=params).json()
+def files(client, **params):
+    """The names of files as they are listed, and the whole reply."""
+    reply = client.got("/api/files", **params)
+    return [file["label"].removeprefix("notes/") for file in reply["files"]], reply
 
-    everything = files()
-    assert [file["label"] for file in everything["files"]] == [
-        "notes/lease.pdf", "notes/letter.docx", "notes/long.txt", "notes/mails.mbox", "notes/page.html",
-        "notes/plan.md", "notes/wide.txt",
-    ]  # fmt: skip
-    lease = everything["files"][0]
+
+NAMES = (
+    "agpj.txt fuel.csv lease.pdf letter.docx long.txt mails.mbox old/b.md old/mail/a.txt page.html photo.png plan.md "
+    "wide.txt"
+).split()
+
+
+def test_files_are_listed_by_name_and_filtered_as_one_types(there):
+    client, notes = there
+    names, everything = files(client)
+    assert names == NAMES and everything["total"] == len(NAMES)
+    lease = everything["files"][2]
     assert (lease["file_id"], lease["title"], lease["kind"]) == (file_id(str(notes / "lease.pdf")), "Lease", "pdf")
-    assert lease["documents"] == 2 and lease["chunks"] == lease["embedded"] > 0 and everything["total"] == 7
-    assert files(filter="LEASE notes")["files"] == [lease]
-    first = files(limit=4)
-    rest = files(limit=4, cursor=first["cursor"])
+    assert lease["documents"] == 2 and lease["chunks"] == lease["embedded"] > 0
+    assert files(client, filter="LEASE notes")[1]["files"] == [lease]
+    _, first = files(client, limit=7)
+    _, rest = files(client, limit=7, cursor=first["cursor"])
     assert first["files"] + rest["files"] == everything["files"] and rest["cursor"] is None
-    (notes / "new.txt").write_text("A new note about the well.")
-    (notes / "a\u202egpj.txt").write_text("The invoice of the plumber.")  # turns the rest of a line around
-    resync()
-    assert files(filter="new")["matching"] == 1
-    assert [file["label"] for file in files(filter="gpj")["files"]] == ["notes/agpj.txt"]
 
 
-def test_files_are_listed_by_folder_kind_and_change_in_an_order(client, notes):
-    (notes / "old" / "mail").mkdir(parents=True)
-    for name in ("b.md", "mail/a.txt"):
-        (notes / "old" / name).write_text("The well is deep.")
-        os.utime(notes / "old" / name, (0, 86400 * 365))
-    resync()
-
-    def files(**params):
-        reply = client.got("/api/files", **params)
-        return [file["label"].removeprefix("notes/") for file in reply["files"]], reply
-
+def test_files_are_listed_by_folder_kind_and_change_in_an_order(there):
+    client, notes = there
     root = f"/{file_id(str(notes))}"
-    names, top = files(folder="/")
-    assert (names, top["total"]) == ([], 9)
-    assert top["folders"] == [{"folder": root, "name": home_path(notes), "files": 9}]
-    names, first = files(folder=root, limit=2)
-    assert names == ["lease.pdf", "letter.docx"] and first["cursor"] == 2
+    names, top = files(client, folder="/")
+    assert names == [] and top["folders"] == [{"folder": root, "name": home_path(notes), "files": len(NAMES)}]
+    names, first = files(client, folder=root, limit=2)
+    assert names == NAMES[:2] and first["cursor"] == 2
     assert first["folders"] == [{"folder": f"{root}/old", "name": "old", "files": 2}]
-    names, old = files(folder=f"{root}/old")
+    names, old = files(client, folder=f"{root}/old")
     assert names == ["old/b.md"] and [each["name"] for each in old["folders"]] == ["mail"]
-    assert files(folder=f"{root}/old/nothing")[0] == []
-    assert files(type="markdown")[0] == ["old/b.md", "plan.md"] and files(type="pdf")[0] == ["lease.pdf"]
-    assert files(type="pdf", folder=root)[1]["folders"] == []
-    assert files(since="2000-01-01")[1]["matching"] == 7
-    assert files(sort="changed")[0][-2:] == ["old/b.md", "old/mail/a.txt"]
-    sizes = [file["size"] for file in files(sort="size")[1]["files"]]
+    assert files(client, folder=f"{root}/old/nothing")[0] == []
+    assert files(client, type="markdown")[0] == ["old/b.md", "plan.md"]
+    pdfs, reply = files(client, type="pdf", folder=root)
+    assert pdfs == ["lease.pdf"] and reply["folders"] == []
+    assert files(client, since="2000-01-01")[1]["matching"] == len(NAMES) - 2
+    assert files(client, sort="changed")[0][-2:] == ["old/b.md", "old/mail/a.txt"]
+    sizes = [file["size"] for file in files(client, sort="size")[1]["files"]]
     assert sizes == sorted(sizes, reverse=True)
     kinds = client.got("/api/index")["kinds"]
-    assert kinds["markdown"] == 2 and sum(kinds.values()) == 9
+    assert kinds["markdown"] == 2 and sum(kinds.values()) == len(NAMES)
     for wrong in ({"since": "soon"}, {"sort": "colour"}):
         client.got("/api/files", 400, **wrong)
 
@@ -262,6 +257,10 @@ def test_a_file_that_changed_says_so_and_one_that_is_gone_keeps_its_text(client,
     assert spread["why"].endswith("Bring the index up to date to see what is there now.")
     spread = quoted(client, lease, QUOTE, document=1)
     assert spread["image"] is None and spread["placed"] and marked(spread) == [QUOTE]
+    (notes / "new.txt").write_text("A new note about the well.")
+    with Index.open(Settings.load().index_path, HashingEmbedder(window=300)) as index:
+        index.sync(loaders=READERS)
+    assert files(client)[0] == sorted({*NAMES, "new.txt"} - {"lease.pdf", "plan.md"})
 
 
 def test_pages_are_pictures(there):
@@ -331,27 +330,23 @@ def test_without_an_index_there_are_no_files_and_a_hint(serve, home):
     assert error["code"] == "index_missing" and error["hint"].startswith("local-rag index")
 
 
-def test_a_draft_is_read_as_an_answer_is(serve):
-    (heading, paragraph) = serve().post("/api/read", {"text": "## Rent\n\nIt is **900"}).json()["blocks"]
+def test_a_draft_is_read_as_an_answer_is(there):
+    client, _ = there
+    (heading, paragraph) = client.posted("/api/read", {"text": "## Rent\n\nIt is **900"})["blocks"]
     assert (heading["t"], paragraph["c"][1]["t"]) == ("h", "strong")
-    assert serve().post("/api/read", {"text": "x" * 100_001}).status_code in (400, 422)
+    client.posted("/api/read", {"text": "x" * 100_001}, 400)
 
 
-def test_an_image_is_shown_as_a_page_before_ocr_has_read_it(notes):
-    drawn("A photograph", size=(900, 400)).save(notes / "photo.png")
-    with Index.open(Settings.load().index_path, HashingEmbedder(window=300), create=True) as index:
-        index.sync([notes], loaders=READERS)
-    with asking(a_workspace()) as client:
-        place = place_of(client, notes / "photo.png", page=1)
-        assert (place["kind"], place["blocks"]) == ("pdf", [])
-        assert place["image"] == {"rectangles": [], "width": 900, "height": 400, "pages": 1}
-        page = client.get(f"/api/documents/{place['file_id']}/pages/1")
-        assert page.content.startswith(b"\x89PNG")
+def test_an_image_is_shown_as_a_page_before_ocr_has_read_it(there):
+    client, notes = there
+    place = place_of(client, notes / "photo.png", page=1)
+    assert (place["kind"], place["blocks"]) == ("pdf", [])
+    assert place["image"] == {"rectangles": [], "width": 900, "height": 400, "pages": 1}
+    assert asked(client, notes / "photo.png", "pages/1").content.startswith(b"\x89PNG")
 
 
-def test_the_rows_of_a_computed_answer_are_marked(client, notes):
-    (notes / "fuel.csv").write_text("Vessel,Litres\nPetrel,30\nFulmar,25\nSkua,7\n")
-    resync(notes)
+def test_the_rows_of_a_computed_answer_are_marked(there):
+    client, notes = there
     text = stored(client, notes / "fuel.csv")
     lines = [(text.index(line), text.index(line) + len(line)) for line in text.split("\n")]
     rows = ",".join(f"{start}-{end}" for start, end in (lines[1], lines[3]))
@@ -362,8 +357,9 @@ def test_the_rows_of_a_computed_answer_are_marked(client, notes):
     asked(client, notes / "fuel.csv", "place", 400, rows="1-2;drop")
 
 
-def test_a_file_has_an_outline_whose_lines_have_their_places(client, notes):
-    lines = client.got(f"/api/documents/{file_id(str(notes / 'plan.md'))}/outline")["lines"]
+def test_a_file_has_an_outline_whose_lines_have_their_places(there):
+    client, notes = there
+    lines = asked(client, notes / "plan.md", "outline").json()["lines"]
     assert [line["text"] for line in lines][:2] == ["Garden: md, 14 words", "The greenhouse costs 4,200 euros."]
     place = lines[1]["places"][0]
     assert PLAN[place["start"] : place["end"]] == "The greenhouse costs 4,200 euros."

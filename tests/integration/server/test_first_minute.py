@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 from support.garden import notes_in
-from support.serving import Client, a_workspace, events_of, served
+from support.serving import index_here
 
 from local_rag.config.settings import Settings
-from local_rag.core.progress import Silent
 from local_rag.runtime.dropped import delete_copies, dropped_files
-from local_rag.runtime.indexing import Request, index_files
 from local_rag.server import dropped
 from local_rag.server.answers import file_id
 from local_rag.server.dropped import safe_name
@@ -39,16 +37,13 @@ def names(client, **below):
     return [each["name"] for each in client.got("/api/index/folders", root=home, **below)["folders"]]
 
 
-def test_the_folders_of_the_home_are_browsed_without_links_files_and_what_is_hidden(serve, at_home):
+def test_the_folders_of_the_home_are_browsed_without_links_files_and_what_is_hidden(serve, at_home, monkeypatch):
     client = serve()
     assert client.got("/api/index")["allowed"] == [{"file_id": file_id(str(at_home)), "label": "~"}]
     assert [name for name in names(client) if name != "data"] == ["Documents", "notes"]
     assert names(client, below="Documents") == ["old"]
-
-
-def test_what_cannot_be_read_is_no_folder_to_choose(serve, at_home, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("Documents"))
-    assert "Documents" not in names(serve())
+    assert "Documents" not in names(client), "it cannot be read"
 
 
 OUTSIDE = ("..", "../..", "/etc", "Documents/../..", ".secrets", "letter.txt", "no")
@@ -68,16 +63,15 @@ def test_nothing_above_or_outside_of_the_home_is_reached(serve, at_home):
     assert not Settings.load().index_path.exists()
 
 
-@pytest.mark.parametrize(("who", "status"), [("key", 403), ("", 401)])
-def test_the_home_is_for_the_session_of_a_page_alone(at_home, who, status):
-    workspace, root = a_workspace(), {"root": file_id(str(at_home))}
-    with served(workspace) as address, Client(workspace, address, who) as client:
+def test_the_home_is_for_the_session_of_a_page_alone(serve, at_home):
+    root = {"root": file_id(str(at_home))}
+    for who, status in (("key", 403), ("", 401)):
+        client = serve(who=who)
         for path in ("folders", "folders/files"):
             client.got(f"/api/index/{path}", status, **root)
         client.posted("/api/index/add", {**root, "below": "notes"}, status)
         client.posted("/api/index/drop", a_piece(b"x"), status)
-        if who == "key":
-            assert client.got("/api/index")["allowed"] == []
+    assert serve(who="key").got("/api/index")["allowed"] == []
 
 
 def test_a_home_that_is_a_whole_file_system_is_not_browsed(serve, monkeypatch):
@@ -95,22 +89,11 @@ def test_the_files_of_a_folder_are_counted_before_it_is_indexed(serve, at_home, 
     assert not client.got("/api/index/folders/files", **notes)["whole"]
 
 
-def indexed(folder, **flags):
-    """Index a folder in this process, as somebody at a terminal."""
-    index_files(Settings.load(**flags), Request([folder]), Silent())
-
-
-def added(client, **body):
-    response = client.post("/api/index/add", body)
-    assert response.status_code == 200, response.text
-    return events_of(response.text)[-1]
-
-
-@pytest.mark.slow
-def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
+def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home, at_once):
     client, root = serve(), file_id(str(at_home))
-    indexed(at_home / "notes")
-    assert added(client, root=root, below="notes/letters", name="letters-2")[1]["new"] == 1
+    index_here(at_home / "notes")
+    letters = {"root": root, "below": "notes/letters", "name": "letters-2"}
+    assert client.ran("/api/index/add", letters)[-1][1]["new"] == 1
     assert client.got("/api/choices")["indexes"] == ["default", "letters-2"]
     assert [each["label"] for each in client.got("/api/files", index="letters-2")["files"]] == ["letters/tenant.txt"]
     question = {"question": "How long is the notice period?", "index": "letters-2", "stream": False}
@@ -120,22 +103,13 @@ def test_several_indexes_are_made_named_asked_and_deleted(serve, at_home):
     assert client.posted("/api/index/delete", {"index": "letters-2"}) == {"runs": 1}
     assert client.got("/api/choices")["indexes"] == ["default"]
     client.posted("/api/index/delete", {"index": "letters-2"}, 404)
-    indexed(at_home / "notes" / "letters", index="letters-2")
+    index_here(at_home / "notes" / "letters", index="letters-2")
     assert "three months" in client.posted("/api/ask", question)["text"], "not the one that was deleted"
-
-
-@pytest.mark.slow
-def test_the_sample_is_an_index_of_its_own_with_questions_of_its_own(serve, converted):
-    client = serve()
-    assert added(client, root="sample")[1]["new"] == 5
-    assert client.got("/api/choices")["indexes"] == ["default", "demo"] and not client.got("/api/index")["exists"]
-    asked = client.got("/api/index/suggestions", index="demo")["questions"]
-    assert asked[0].startswith("What does CRAG do") and len(asked) == 3
 
 
 def test_a_question_is_asked_of_chosen_files_alone(serve, at_home):
     client = serve()
-    indexed(at_home / "notes")
+    index_here(at_home / "notes")
     files = {each["label"]: each["file_id"] for each in client.got("/api/files")["files"]}
     question = {"question": "How long is the notice period?", "stream": False}
     for label, found in (("notes/letters/tenant.txt", True), ("notes/plan.md", False)):
@@ -154,7 +128,7 @@ def test_questions_are_suggested_from_titles_and_headings(serve, at_home):
     assert client.got("/api/index/suggestions") == {"questions": []}
     (at_home / "notes" / "lease.md").write_text(lease.replace("##", "## Summary\n\nOf a lease.\n\n##"))
     (at_home / "notes" / "rules.md").write_text("# Rules\n\n## Summary\n\nOf the house.\n")
-    indexed(at_home / "notes")
+    index_here(at_home / "notes")
     asked = client.got("/api/index/suggestions")["questions"]
     assert "What is “Lease” about?" in asked and len(asked) <= 3
     for question in asked:  # each was tried
@@ -194,7 +168,7 @@ def test_files_of_one_name_that_are_dropped_at_once_keep_a_copy_each(serve):
     assert len({*names}) == 8 and {*copies().values()} == {*texts}
 
 
-def test_files_are_dropped_in_pieces_indexed_and_deleted_with_what_is_forgotten(serve, converted):
+def test_files_are_dropped_in_pieces_indexed_and_deleted_with_what_is_forgotten(serve, converted, at_once):
     client = serve()
     text = b"The well is 12 metres deep."
     assert client.posted("/api/index/drop", a_piece(text[:9], last=False))["name"] == ""
@@ -205,7 +179,7 @@ def test_files_are_dropped_in_pieces_indexed_and_deleted_with_what_is_forgotten(
     assert copies() == {"note.md": text, "note 2.md": b"Another."}
     folder = dropped_files(Settings.load())
     assert (folder.stat().st_mode & 0o777, (folder / "note.md").stat().st_mode & 0o777) == (0o700, 0o600)
-    assert added(client, root="dropped")[1]["new"] == 2
+    assert client.ran("/api/index/add", {"root": "dropped"})[-1][1]["new"] == 2
     files = {each["label"]: each["file_id"] for each in client.got("/api/files")["files"]}
     assert [*files] == ["Dropped files/note 2.md", "Dropped files/note.md"]
     assert files["Dropped files/note.md"] == whole["file_id"]

@@ -17,6 +17,9 @@ from local_rag.server.app import application
 from local_rag.server.auth import POLICY, SECRET, Access, new_code, read_key
 
 PAGE = [("GET", "/"), ("GET", "/favicon.ico"), ("GET", "/page/app.js"), ("GET", "/page/none.js")]
+IN_FULL = [("GET", "/"), ("GET", "/api/threads"), ("POST", "/api/ask"), ("POST", "/v1/chat/completions")]
+"""The addresses at which every way of asking wrongly is tried; at the others the guard is there if one is refused."""
+
 ROUTES = {
     (method, re.sub("{[^}]*}", "xxxx", route.path))
     for route in iter_route_contexts(application().routes)
@@ -70,26 +73,29 @@ def asked(client, method, path, headers=None):
 @pytest.mark.parametrize(("method", "path"), API + PAGE)
 def test_every_address_is_guarded(server, method, path):
     page, nobody, program = server
-    for host in HOSTS:
+    tried = None if (method, path) in IN_FULL else 1
+    assert method in ("GET", "POST")
+    for host in HOSTS[:tried]:
         assert asked(page, method, path, {"host": host}).status_code == 400
-    for headers in FOREIGN:
+    for headers in FOREIGN[:tried]:
         assert error_of(asked(page, method, path, headers)) == (403, "forbidden")
-    for other in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+    for other in ("DELETE", "PUT", "PATCH", "OPTIONS", "TRACE")[:tried]:
         refused = program.request(other, path, headers={"content-type": "application/json"}).status_code
         assert refused == 400 if (other, path) == ("DELETE", "/mcp") else refused in (404, 405)  # it names no session
     if path in ("/", "/favicon.ico", "/page/app.js"):
         assert nobody.get(path).status_code == 200
     if (method, path) in API:
-        for headers in (
+        wrong = (
+            {"cookie": page.headers["cookie"]},  # every server of this machine is sent it
             {},
             {"cookie": "local-rag-8321=guess"},
-            {"cookie": page.headers["cookie"]},  # every server of this machine is sent it
             {"cookie": page.headers["cookie"], SECRET: "guess"},
             {SECRET: page.headers[SECRET]},
             {"authorization": "Bearer guess"},
             {"authorization": ""},
             {"authorization": f"Basic {page.workspace.access.key}"},
-        ):
+        )
+        for headers in wrong[:tried]:
             assert error_of(asked(nobody, method, path, headers)) == (401, "unauthorized")
         assert error_of(asked(page, method, path, {"authorization": "Bearer x"}))[0] == 401, "it is conclusive"
         if not path.startswith("/api/"):
@@ -104,14 +110,15 @@ def test_every_address_is_guarded(server, method, path):
 def test_a_post_is_json_and_small(server, path):
     page, _, program = server
     client = page if path.startswith("/api/") else program
-    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", ""):
+    tried = None if ("POST", path) in IN_FULL else 1
+    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "")[:tried]:
         response = client.request("POST", path, headers={"content-type": kind}, content=b"{}")
         assert error_of(response) == (415, "media_type")
     json = {"content-type": "application/json"}
-    for large in (b'"' + b"x" * (1 << 20) + b'"', (b"x" * 1_000 for _ in range(1_100))):
+    for large in (b'"' + b"x" * (1 << 20) + b'"', (b"x" * 1_000 for _ in range(1_100)))[:tried]:
         assert error_of(client.request("POST", path, headers=json, content=large)) == (413, "too_large")
     if not path.endswith(("/stop", "/delete", "/mcp")) or path == "/api/thread/delete":
-        for body in (b"{", b"[]", b"1", b"[" * 100_000, b"\xff", rb'{"query": "\ud800"}', rb'{"\udfff": 1}'):
+        for body in (b"[]", b"{", b"1", b"[" * 100_000, b"\xff", rb'{"query": "\ud800"}', rb'{"\udfff": 1}')[:tried]:
             assert error_of(client.request("POST", path, headers=json, content=body)) == (400, "usage"), body
 
 

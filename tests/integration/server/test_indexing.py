@@ -1,9 +1,8 @@
 """What a page sees of an index and does to it."""
 
-import os
+import subprocess
 import sys
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,10 @@ from support.asking import joined, until
 from support.fakes_index import HashingEmbedder
 from support.garden import notes_in
 from support.scans import scanned, stand_in, table
-from support.serving import a_workspace, error_of, events_of
+from support.serving import a_workspace, error_of, index_here
 
 from local_rag.config.settings import Settings
-from local_rag.core.progress import Silent
 from local_rag.index.index import Index
-from local_rag.runtime.indexing import Request, index_files
 from local_rag.server.answers import file_id
 
 
@@ -31,21 +28,11 @@ def notes(tmp_path, converted):
     return notes
 
 
-def synced(*folders):
-    """Sync in this process, as somebody at the terminal."""
-    index_files(Settings.load(), Request(folders), Silent())
-
-
 @pytest.fixture
 def indexed(notes, serve):
     """A client of a server whose index somebody made at the terminal."""
-    synced(notes)
+    index_here(notes)
     return serve()
-
-
-def events(response):
-    assert response.status_code == 200, response.text
-    return events_of(response.text)
 
 
 def labels(client):
@@ -82,7 +69,7 @@ def test_without_an_index_its_state_says_how_to_make_one(serve, notes):
 def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
     (notes / "well.txt").write_text("The well is 12 metres deep.")
     (notes / "plan.md").unlink()
-    told = events(indexed.post("/api/index/sync"))
+    told = indexed.ran("/api/index/sync")
     assert {name for name, _ in told} == {"begun", "progress", "note", "report"}
     assert all(value["line"] for name, value in told if name == "progress")
     report = told[-1][1]
@@ -90,9 +77,12 @@ def test_a_sync_tells_how_far_it_is_and_what_it_did(indexed, notes):
     assert (report["embedded"], report["not_embedded"]) == (1, 0)
     assert labels(indexed) == ["notes/letters/tenant.txt", "notes/well.txt"]
     assert indexed.posted("/api/index/sync", {"index": "none", "stream": False}, 404)["code"] == "not_found"
+    tenant = file_id(str(notes / "letters/tenant.txt"))
+    with indexed.workspace.jobs.writing():
+        for path, body in (("sync", {}), ("forget", {"files": [tenant]})):
+            assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
 
 
-@pytest.mark.slow
 def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes):
     def changes():
         told = indexed.got("/api/index/changes")
@@ -101,7 +91,7 @@ def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes)
 
     with zipfile.ZipFile(notes / "old.zip", "w") as packed:
         packed.writestr("shed.txt", "The shed is 3 metres wide.")
-    events(indexed.post("/api/index/sync"))
+    index_here()
     assert changes() == {}, "neither what could not be read nor what lies in another file is new"
     (notes / "well.txt").write_text("The well is 12 metres deep.")
     (notes / "plan.md").write_text("The greenhouse costs 5,000 euros.")
@@ -109,12 +99,11 @@ def test_what_differs_on_the_disk_is_listed_until_it_is_taken_in(indexed, notes)
     (notes / "talk2.mp4").write_bytes(b"x")
     differ = {"notes/well.txt": "new", "notes/plan.md": "changed", "notes/letters/tenant.txt": "gone"}
     assert changes() == differ
-    events(indexed.post("/api/index/sync"))
+    index_here()
     assert changes() == {}
 
 
-@pytest.mark.slow
-def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
+def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes, at_once):
     client = serve(a_workspace(roots=[notes]))
     root = client.got("/api/index")["allowed"][-1]["file_id"]
 
@@ -124,7 +113,7 @@ def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
 
     assert marks() == [("letters", "letters", False, False)]
     assert marks("letters") == [("old", "letters/old", False, False)]
-    told = events(client.post("/api/index/add", {"root": root, "below": "letters"}))
+    told = client.ran("/api/index/add", {"root": root, "below": "letters"})
     assert told[-1][1]["new"] == 1 and labels(client) == ["letters/tenant.txt"] and marks()[0][2]
     (notes / "letters" / "skipped").mkdir()
     (notes / "letters" / ".ragignore").write_text("skipped/")
@@ -134,19 +123,20 @@ def test_the_first_index_is_made_below_a_root_of_the_command_line(serve, notes):
         assert "--root" in client.posted("/api/index/add", {"root": identity}, 403)["message"]
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path, named):
-    synced(notes)
-    client = serve(a_workspace(roots=[notes] if named else []), "key")
+def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path):
+    index_here(notes)
+    clients = [serve(a_workspace(roots=named), "key") for named in ([], [notes])]
     root, elsewhere = file_id(str(notes)), tmp_path / "elsewhere"
-    folders(client, root)
+    for client in clients:
+        folders(client, root)
     (elsewhere / "letters").mkdir(parents=True)
     notes.rename(tmp_path / "moved")
     notes.symlink_to(elsewhere)
-    assert client.got("/api/index")["allowed"] == []
-    for body in ({"root": root}, {"root": root, "below": "letters"}, {"root": file_id(str(elsewhere))}):
-        folders(client, status=403, **body)
-        client.posted("/api/index/add", body, 403)
+    for client in clients:
+        assert client.got("/api/index")["allowed"] == []
+        for body in ({"root": root}, {"root": root, "below": "letters"}, {"root": file_id(str(elsewhere))}):
+            folders(client, status=403, **body)
+            client.posted("/api/index/add", body, 403)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
@@ -175,22 +165,21 @@ def test_what_is_forgotten_stays_out_if_that_is_wanted(indexed, notes):
     (root,) = indexed.got("/api/index")["roots"]
     assert root["excludes"] == ["/letters/tenant.txt"]
     assert indexed.posted("/api/index/forget", {"files": [plan]})["kept_out"] == [] and labels(indexed) == []
-    synced()
+    index_here()
     assert labels(indexed) == ["notes/plan.md"]
     indexed.got(f"/api/documents/{letter}/text", 404, document=0)
     assert indexed.posted("/api/index/forget", {"files": [file_id(str(notes))]})["removed"] == 1
     assert indexed.got("/api/index")["roots"] == [] and notes.exists()
 
 
-@pytest.mark.slow
-def test_what_is_hinted_at_is_done(indexed, notes):
+def test_what_is_hinted_at_is_done(indexed, notes, at_once):
     (notes / ".env").write_text("TOKEN=lamp")
-    synced()
+    index_here()
     (secret,) = [each for each in indexed.got("/api/index")["skipped"] if each["action"]]
     assert (secret["action"], secret["root"]) == ("secrets", file_id(str(notes)))
     indexed.posted("/api/index/forget", {"files": [file_id(str(notes / "plan.md"))], "keep_out": True})
     more = {"secrets": True, "root": secret["root"]}
-    events(indexed.post("/api/index/sync", more | {"retry": True, "take_in": ["/plan.md"]}))
+    indexed.ran("/api/index/sync", more | {"retry": True, "take_in": ["/plan.md"]})
     assert {"notes/.env", "notes/plan.md"} <= {*labels(indexed)}
     key = {"authorization": f"Bearer {indexed.workspace.access.key}", "cookie": ""}
     for asked in (more, {"ocr": True}, {"url": "https://example.org/"}):
@@ -203,17 +192,10 @@ def test_what_quotes_a_file_is_counted_and_deleted_with_it(indexed, notes):
     plan = file_id(str(notes / "plan.md"))
     counted = indexed.posted("/api/index/forget", {"files": [plan]})
     assert (counted["deleted"], counted["quoting"]) == ("", "1 chat and 1 recorded question")
-    synced()
+    index_here()
     gone = indexed.posted("/api/index/forget", {"files": [plan], "quoting": True})
     assert (gone["deleted"], gone["quoting"]) == ("1 chat and 1 recorded question", "")
     assert indexed.got("/api/threads") == {"threads": []}
-
-
-def test_an_index_is_changed_by_one_at_a_time(indexed):
-    plan = indexed.got("/api/files")["files"][0]["file_id"]
-    with indexed.workspace.jobs.writing():
-        for path, body in (("sync", {}), ("forget", {"files": [plan]})):
-            assert error_of(indexed.post(f"/api/index/{path}", body)) == (409, "index_busy")
 
 
 @pytest.mark.slow
@@ -231,27 +213,25 @@ def test_an_update_goes_on_when_it_is_left_is_joined_and_stopped_and_the_next_on
         indexed.post(f"/api/jobs/{job}/stop")
         assert until(told, "error")["code"] == "stopped"
     assert indexed.got("/api/jobs")["jobs"] == []
-    assert indexed.posted("/api/index/sync", {"stream": False})["not_embedded"] == 0
-    assert indexed.got("/api/index")["files"] == 82
+    index_here()
+    state = indexed.got("/api/index")
+    assert state["files"] == 82 and state["chunks"] == state["embedded"]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the process in /proc")
-def test_what_indexes_is_another_process_and_ends_with_its_server(indexed, notes):
+def test_what_indexes_is_another_process_and_ends_with_its_server(indexed, notes, monkeypatch):
+    begun = []
+
+    class Noted(subprocess.Popen):
+        def __init__(self, *command, **options):
+            super().__init__(*command, **options)
+            begun.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
     (notes / "well.txt").write_text("The well is 12 metres deep.")
     with indexed.stream("POST", "/api/index/sync", json={}) as stream:
         next(line for line in stream.iter_lines() if line == "event: progress")
-        assert len(indexing()) == 1
+        (process,) = begun
+        assert process.poll() is None
         indexed.workspace.close()
-        assert indexing() == []
-
-
-def indexing():
-    """The processes that index for a server of this one."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            mine = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
-            if mine and b"local_rag.server.work" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
+        assert process.poll() is not None

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
 from support.asking import asked
 from support.serving import marked, text_of
 
 from local_rag.cli.app import run
 
-BEFORE = "The garden has a greenhouse and a shed. " * 30
-AFTER = " The hedge is cut in June." * 40
 
-
-@pytest.mark.slow
-def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(serve, tmp_path, capsys):
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "lease.md").write_text(f"# Lease\n\n{BEFORE}The deposit for the flat is 1,200 euros.{AFTER}\n")
-    assert run(["index", str(notes)]) == 0
-    capsys.readouterr()
+def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(serve, here):
     client = serve()
-    events = asked(client, "How high is the deposit for the flat?", thread="flat", engine="extractive")
-    answer = events[-1][1]
-    assert "1,200 euros" in answer["text"], events[-1]
-    (citation,) = answer["citations"]
-    assert (citation["label"], citation["where"]) == ("notes/lease.md", "§ Lease")
-    place_ = client.get(f"/api/documents/{citation['file_id']}/place?start={citation['start']}&end={citation['end']}")
-    assert marked(place_.json()) == [citation["quote"]]
-    works, ended = ([value["node"] for name, value in events if name == kind] for kind in ("started", "step"))
-    assert works[0] == "open" and set(works) <= set(ended), "whatever begins has ended"
-    passages = [each for name, value in events if name == "retrieved" for each in value["passages"]]
-    assert passages[0]["file_id"] == citation["file_id"] and passages[0]["dense"] > 0
-    page = client.get("/api/thread/export?thread=flat&turn=1&format=html").text
+    (turn,) = client.got("/api/thread?thread=garden&detail=true")["turns"]
+    (citation,) = turn["citations"]
+    assert (citation["label"], citation["where"]) == ("notes/plan.md", "§ Garden plan > Costs")
+    place = client.got(f"/api/documents/{citation['file_id']}/place", start=citation["start"], end=citation["end"])
+    assert marked(place) == [citation["quote"]] == ["The greenhouse costs 4,200 euros."]
+    page = client.get("/api/thread/export?thread=garden&turn=1&format=html").text
     shown = page.partition("<blockquote ")[2].partition("</blockquote>")[0]
-    before, _, rest = shown.partition("<mark>")
-    quote, _, after = rest.partition("</mark>")
-    assert quote == citation["quote"] and before.endswith("a greenhouse and a shed. ") and "hedge is cut" in after
+    assert f"<mark>{citation['quote']}</mark> The fence was paid for in 2023." in shown, "in its passage"
 
 
 def test_rows_are_drawn_as_a_table_beside_the_answer_and_in_a_search(serve, tmp_path, capsys):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html.parser
 import re
 
 import pytest
+from lxml.html import fromstring
 from support.asking import asked, scripted
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.serving import a_workspace
 
 
 @pytest.fixture
@@ -66,16 +65,14 @@ def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
     talked.posted("/api/thread/delete", costs, 404)
 
 
-@pytest.mark.parametrize("name", ["a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"])
-def test_a_thread_of_any_name_is_reached(serve, name):
+def test_a_thread_of_any_name_is_reached(serve):
     client = serve(scripted())
-    asked(client, thread=name)
-    thread = {"thread": name}
-    assert [each["name"] for each in client.got("/api/threads")["threads"]] == [name]
-    assert client.get("/api/thread", params=thread).json()["name"] == name
-    assert client.get("/api/thread/export", params=thread).status_code == 200
-    assert client.get("/api/thread/export", params={**thread, "turn": 1}).status_code == 200
-    assert client.posted("/api/thread/rename", {**thread, "to": "costs"}) == {"name": "costs"}
+    for name in ("a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"):
+        asked(client, thread=name)
+        listed, shown = client.got("/api/threads")["threads"][0], client.got("/api/thread", thread=name)
+        assert listed["name"] == shown["name"] == name
+        assert client.get("/api/thread/export", params={"thread": name, "turn": 1}).status_code == 200, name
+        assert client.posted("/api/thread/rename", {"thread": name, "to": f"{name} it"}) == {"name": f"{name} it"}
 
 
 def test_a_name_that_is_taken_or_none_is_refused(talked):
@@ -97,21 +94,6 @@ def test_a_thread_and_an_answer_are_exported_as_markdown(talked):
         talked.got("/api/thread/export", status, thread="plan", turn=turn)
 
 
-class Tags(html.parser.HTMLParser):
-    """The tags and attributes of a page, and its text."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.seen, self.text = [], ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.seen.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_in_it_is_markup(serve):
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     corpus = FakeCorpus([passage(1, f"The plan costs 100 euros {evil}.", source="/n/<b>evil<b>.md")])
@@ -119,13 +101,12 @@ def test_an_answer_is_exported_as_one_file_that_asks_for_nothing_and_no_string_i
     asked(client, f"What does it cost {evil}?", thread="plan")
     response = client.get("/api/thread/export?thread=plan&turn=1&format=html")
     assert response.headers["content-disposition"].startswith("attachment")
-    page = Tags(response.text)
-    assert f"The plan costs 100 euros {evil}" in page.text and "Supported by your files" in page.text
-    assert ("a", {"class": "cite", "href": "#c1"}) in page.seen and ("h2", {"id": "c1"}) in page.seen
-    assert not any("src" in about or about.get("href", "#")[0] != "#" for _, about in page.seen)
-    assert not {"script", "img"} & {tag for tag, _ in page.seen} and not re.search("<script|<img", response.text)
-    policies = [about["content"] for tag, about in page.seen if tag == "meta" and "http-equiv" in about]
-    assert policies[0].startswith("default-src 'none'; style-src 'sha256-")
+    page = fromstring(response.text)
+    assert f"The plan costs 100 euros {evil}" in page.text_content()
+    assert "Supported by your files" in page.text_content() and not re.search("<script|<img", response.text)
+    assert page.xpath("//a[@class='cite'][@href='#c1']") and page.xpath("//h2[@id='c1']")
+    assert not page.xpath("//script | //img | //*[@src] | //*[@href][not(starts-with(@href, '#'))]")
+    assert page.xpath("//meta[@http-equiv]/@content")[0].startswith("default-src 'none'; style-src 'sha256-")
 
 
 def left(client, thread="plan"):
@@ -151,13 +132,6 @@ def test_a_question_that_fails_or_is_refused_stays_in_its_thread_until_it_is_ask
     assert left(client) == [fell] and not client.got("/api/threads")["threads"][0]["unanswered"]
     begun = client.posted("/api/ask", {"question": "Who is it?", "thread": "", "index": "none"}, 404)["thread"]
     assert left(client, begun) == [("Who is it?", "refused", "there is no index 'none' here")]
-
-
-def test_what_fails_before_the_graph_begins_stays_in_its_thread(serve):
-    client = serve(a_workspace())
-    assert asked(client, thread="plan")[-1][1]["code"] == "index_missing"
-    ((question, state, why),) = left(client)
-    assert (question, state) == ("What does the plan cost?", "failed") and why.startswith("there is no index")
 
 
 def test_what_a_chat_is_asked_of_is_kept_with_it_and_with_each_answer(serve):

@@ -29,17 +29,13 @@ def test_the_code_of_others_is_named_with_its_digest_and_licence():
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PAGE).as_posix())
-def test_nothing_makes_markup_of_strings_or_fetches_from_elsewhere(path):
+def test_nothing_makes_markup_of_strings_or_fetches_from_elsewhere_and_every_import_is_a_file(path):
     text = path.read_text()
     assert MARKUP.findall(text) == []
     addresses = ELSEWHERE.findall(text.replace("http://www.w3.org/2000/svg", ""))
     assert addresses == []
     assert " style=" not in text and "<style" not in text
     assert all(len(line) <= 120 for line in text.split("\n")) or path.suffix == ".svg"
-
-
-@pytest.mark.parametrize("path", OURS, ids=lambda path: path.relative_to(PAGE).as_posix())
-def test_every_import_is_a_file_of_the_page(path):
-    for name in re.findall(r"""(?:from|import|lazy)\s*\(?\s*["'](\.{0,2}/[^"'$]+\.js)["']""", path.read_text()):
+    for name in re.findall(r"""(?:from|import|lazy)\s*\(?\s*["'](\.{0,2}/[^"'$]+\.js)["']""", text):
         imported = PAGE / name.removeprefix("/page/") if name.startswith("/page/") else path.parent / name
         assert imported.is_file(), name
