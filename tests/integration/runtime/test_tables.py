@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 from support.fakes import ScriptedEvaluator
@@ -136,9 +137,14 @@ def test_two_comparisons_are_not_one_range():
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
 
+@cache
+def rag_of(index, graph):
+    """Return a Rag for all questions to an index, because compiling a graph takes longer than an answer."""
+    return Rag(Settings.load(graph=graph), index, Choice(ExtractiveEngine(remembering_minilm(), ScriptedEvaluator({}))))
+
+
 def ask(index, question, graph="plain"):
-    engine = ExtractiveEngine(remembering_minilm(), ScriptedEvaluator({}))
-    return Rag(Settings.load(graph=graph), index, Choice(engine)).ask(question, record=False)
+    return rag_of(index, graph).ask(question, record=False)
 
 
 @pytest.mark.parametrize(
