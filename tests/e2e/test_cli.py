@@ -25,17 +25,10 @@ def world(tmp_path_factory):
     """Return a folder of notes, and the environment of a person whose default index has them."""
     base = tmp_path_factory.mktemp("world")
     notes = notes_in(base)
-    env = {name: value for name, value in os.environ.items() if not name.startswith("LOCAL_RAG_")}
-    env |= {
-        "LOCAL_RAG_CONFIG_DIR": str(base / "config"),
-        "LOCAL_RAG_DATA_DIR": str(base / "data"),
-        "LOCAL_RAG_CACHE_DIR": os.environ["LOCAL_RAG_CACHE_DIR"],
-        "HOME": str(base),
-        "COLUMNS": "100",
-        "PYTHONWARNINGS": "error",
-    }
-    done = process(["index", str(notes)], env)
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        assert run(["index", str(notes)]) == 0
+        env = os.environ | {"PYTHONWARNINGS": "error"}
     return base, notes, env
 
 

@@ -11,10 +11,11 @@ import sys
 
 import pytest
 from support.bundle_parts import listed, ollama_model, seal, sha256, tiny_bundle
+from support.shipped_evaluator import rewrite
+from support.typed import Typed
 
 from local_rag.bundle import install as module
 from local_rag.bundle.install import Refused, must_fit, problems, program, read, usual_environment
-from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 
 
@@ -34,21 +35,14 @@ def started(bundle, *arguments, **variables):
     return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=600)
 
 
-def rewrite(file, content):
-    """Write other content under a name, because the file itself is a link to that of all bundles here."""
-    file.unlink()
-    file.write_bytes(content)
-
-
 # --- what is checked --------------------------------------------------------------------------------------------------
 
 
 def test_a_whole_bundle_passes_verification(bundle, capsys):
-    sum = sha256(bundle / "manifest.json")
+    said, sum = Typed(capsys), sha256(bundle / "manifest.json")
     assert problems(read(bundle, sum.upper())) == []
-    assert run(["bundle", "install", str(bundle), "--dry-run", "--sum", sum]) == 0
-    assert run(["bundle", "install", str(bundle), "--dry-run", "--sum", "0" * 64]) == 1
-    assert "compare with the sum that" in capsys.readouterr().err
+    said(f"bundle install {bundle} --dry-run --sum {sum}")
+    assert "compare with the sum that" in said(f"bundle install {bundle} --dry-run --sum {'0' * 64}", 1)
 
 
 def tamper_changed(bundle):
@@ -100,8 +94,7 @@ TAMPERED = [value for name, value in globals().items() if name.startswith("tampe
 def test_a_bundle_that_is_not_as_its_manifest_says(bundle, home, capsys, tamper):
     line = tamper(bundle)
     assert line in problems(read(bundle))
-    assert run(["bundle", "install", str(bundle)]) == 1
-    assert "so nothing was installed" in capsys.readouterr().err
+    assert "so nothing was installed" in Typed(capsys)(f"bundle install {bundle}", 1)
     assert listed(home) == []
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 
 import pytest
 import yaml
 from support.bundle_parts import listed, ollama_model, seal
 from support.fakes_index import HashingEmbedder
 from support.processes import bound_by_permissions
+from support.typed import Typed
 
 from local_rag.bundle import ollama_store, place
-from local_rag.bundle.install import Refused, read
-from local_rag.cli.app import run
+from local_rag.bundle.install import read
 from local_rag.config.settings import Settings
 from local_rag.core.errors import LocalRagError
 from local_rag.core.progress import Silent
 from local_rag.index.index import Index
 
 BLOB = b"GGUF" * 100
+BLOB_NAME = f"sha256-{hashlib.sha256(BLOB).hexdigest()}"
 
 
 @pytest.fixture
@@ -28,13 +31,14 @@ def store(home, monkeypatch):
     return home / "models"
 
 
-@pytest.fixture
-def bundle(tmp_path, store):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Make a bundle with an index of one passage, an embedder in a folder, and a model of Ollama, without packages."""
-    folder = tmp_path / "bundle"
-    (tmp_path / "plan.md").write_text("The greenhouse costs 4,200 euros.")
+    base = tmp_path_factory.mktemp("made")
+    folder = base / "bundle"
+    (base / "plan.md").write_text("The greenhouse costs 4,200 euros.")
     with Index.open(folder / "indexes" / "notes", HashingEmbedder(), chunk_size=40, create=True) as index:
-        index.sync([tmp_path / "plan.md"])
+        index.sync([base / "plan.md"])
     for file in [*(folder / "indexes/notes").glob("writer.lock*"), *(folder / "indexes/notes").glob("vectors*")]:
         file.unlink()
     (folder / "embedders" / "mine").mkdir(parents=True)
@@ -47,18 +51,23 @@ def bundle(tmp_path, store):
     return folder
 
 
-def install(bundle, *options):
-    return run(["bundle", "install", str(bundle), *options])
+@pytest.fixture
+def bundle(made, store, tmp_path):
+    return shutil.copytree(made, tmp_path / "bundle")
 
 
-def test_everything_has_its_place(bundle, home, store, capsys):
-    assert install(bundle, "--dry-run") == 0
-    assert capsys.readouterr().out.count("would put: ") == 6
+@pytest.fixture
+def install(bundle, capsys):
+    """Return a function that installs the bundle with these options, checks the exit code and returns what is said."""
+    return lambda options="", code=0: Typed(capsys)(f"bundle install {bundle} {options}", code)
+
+
+def test_everything_has_its_place(install, home, store):
+    assert install("--dry-run").count("would put: ") == 6
     assert listed(home) == []
-    assert install(bundle) == 0
-    out = capsys.readouterr().out
-    assert out.count("\nput: ") + out.startswith("put: ") == 6
-    assert 'local-rag ask "…" --index notes\n' in out
+    told = install()
+    assert len(re.findall("^put: ", told, re.MULTILINE)) == 6
+    assert 'local-rag ask "…" --index notes\n' in told
     index = home / "data" / "indexes" / "notes"
     assert Index.inspect(index).chunks == 1
     if os.name != "nt":
@@ -68,8 +77,7 @@ def test_everything_has_its_place(bundle, home, store, capsys):
     assert data["embedders"]["mine"]["path"] == str(home / "data" / "embedders" / "mine")
     assert (home / "data" / "embedders" / "mine" / "model.safetensors").read_bytes() == b"weights"
     assert ollama_store.stored("llama3.2:3b", store).size == 402
-    assert install(bundle) == 0, "what is there already is fine"
-    assert capsys.readouterr().out.count("is there already: ") == 6
+    assert install().count("is there already: ") == 6
 
 
 @pytest.mark.parametrize(
@@ -80,34 +88,32 @@ def test_everything_has_its_place(bundle, home, store, capsys):
         ("data/embedders/mine/model.safetensors", "mv "),
         ("config/models.yaml", "mv "),
         ("models/manifests/registry.ollama.ai/library/llama3.2/3b", "ollama rm llama3.2:3b "),
-        (f"models/blobs/sha256-{hashlib.sha256(BLOB).hexdigest()}", "that file is damaged: rm "),
+        (f"models/blobs/{BLOB_NAME}", "that file is damaged: rm "),
     ],
 )
-def test_what_is_there_and_differs_stays(bundle, home, capsys, path, hint):
+def test_what_is_there_and_differs_stays(bundle, install, home, path, hint):
     (home / path).parent.mkdir(parents=True)
     (home / path).write_bytes(b"mine")
     before = listed(home)
-    assert install(bundle) == 1
-    err = capsys.readouterr().err
-    assert "in the way: " in err and "nothing was put anywhere" in err and f"hint: {hint}" in err
+    told = install(code=1)
+    assert "in the way: " in told and "nothing was put anywhere" in told and f"hint: {hint}" in told
     assert listed(home) == before, "nothing was written"
     place.place(read(bundle), Settings.load(), None, Silent(), keep=True)
     assert (home / path).read_bytes() == b"mine" and len(listed(home)) >= 6
 
 
-def test_an_index_gets_another_name(bundle, home, capsys):
-    assert install(bundle, "--index", "garden") == 0
-    assert 'ask "…" --index garden\n' in capsys.readouterr().out
+def test_an_index_gets_another_name(install, home):
+    assert 'ask "…" --index garden\n' in install("--index garden")
     assert Index.inspect(home / "data" / "indexes" / "garden").files == 1
-    for name in ("a b", "a\\b"):
-        assert install(bundle, "--index", name) == 2
+    for name in ("'a b'", "'a\\b'"):
+        install(f"--index {name}", code=2)
 
 
-def test_what_a_stopped_run_left_is_finished(bundle, home):
+def test_what_a_stopped_run_left_is_finished(install, home):
     folder = home / "data" / "indexes" / "notes"
     folder.mkdir(parents=True)
     (folder / "index.sqlite.part").write_bytes(b"half")
-    assert install(bundle) == 0
+    install()
     assert "index.sqlite.part" not in listed(folder)
 
 
@@ -119,19 +125,18 @@ def test_a_file_that_changes_while_it_is_copied_is_not_put(bundle, home):
     assert listed(home) == []
 
 
-def test_an_ollama_model_comes_with_all_its_blobs(bundle, home, store, capsys):
-    (bundle / "ollama" / "blobs" / f"sha256-{hashlib.sha256(BLOB).hexdigest()}").unlink()
+def test_an_ollama_model_comes_with_all_its_blobs(bundle, install, home, store):
+    (bundle / "ollama" / "blobs" / BLOB_NAME).unlink()
     seal(bundle)
-    assert install(bundle) == 1
-    assert "is incomplete: no blob sha256:" in capsys.readouterr().err
+    assert "is incomplete: no blob sha256:" in install(code=1)
     assert listed(home) == []
 
 
-def test_a_blob_that_is_there_is_not_written_again(bundle, store):
+def test_a_blob_that_is_there_is_not_written_again(install, store):
     ollama_model(store, "registry.ollama.ai/library/other/latest", layers=(BLOB, b"more"))
-    shared = store / "blobs" / f"sha256-{hashlib.sha256(BLOB).hexdigest()}"
+    shared = store / "blobs" / BLOB_NAME
     before = shared.stat().st_mtime_ns
-    assert install(bundle) == 0
+    install()
     assert shared.stat().st_mtime_ns == before
 
 
@@ -152,7 +157,4 @@ def test_the_store_is_where_ollama_keeps_its_models(monkeypatch, home):
 
 
 def test_a_refusal_is_told_as_all_errors_are(tmp_path, capsys):
-    assert install(tmp_path) == 1
-    assert "hint: local-rag bundle create" in capsys.readouterr().err
-    with pytest.raises(Refused):
-        read(tmp_path)
+    assert "hint: local-rag bundle create" in Typed(capsys)(f"bundle install {tmp_path}", 1)

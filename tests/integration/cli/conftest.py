@@ -1,43 +1,9 @@
-"""Run commands as a person types them."""
+"""Give each test of the command line a person who types."""
 
 from __future__ import annotations
 
-import json
-import shlex
-
 import pytest
-
-from local_rag.cli.app import run
-
-
-class Typed:
-    """Run a line as a shell would, check its exit code, and return its output, stderr after stdout."""
-
-    def __init__(self, capsys):
-        self.capsys = capsys
-
-    def __call__(self, line, code=0):
-        return "".join(self.shown(line, code))
-
-    def json(self, line, code=0):
-        return json.loads(self.out(f"{line} --json", code))
-
-    def out(self, line, code=0):
-        return self.shown(line, code).out
-
-    def error(self, line, code=2):
-        """Return the error and its hint, which are the whole output of a refused command."""
-        shown = self.shown(line, code)
-        error, hint = [*shown.err.splitlines(), ""][:2]
-        assert shown.out == "" and error.startswith("error: ") and len(shown.err.splitlines()) < 3, shown
-        return error, hint
-
-    def shown(self, line, code=0):
-        self.capsys.readouterr()
-        ended = run(shlex.split(line))
-        shown = self.capsys.readouterr()
-        assert code in (None, ended), shown
-        return shown
+from support.typed import Typed
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from local_rag.config.settings import Settings
 from local_rag.config.values import Thresholds
 from local_rag.graphs import GRAPHS
 
-pytestmark = pytest.mark.usefixtures("converted")
-
 
 @pytest.fixture
 def here(here, monkeypatch):
@@ -64,17 +62,8 @@ def test_a_graph_is_drawn_as_the_settings_wire_it(here, said, monkeypatch):
     assert "rank_candidates" in said("graph self-rag")
 
 
-def test_a_removed_file_does_not_answer_any_more(here, said, tmp_path):
-    (tmp_path / "old.md").write_text("The old boiler weighs ninety kilograms.")
-    said(f"index {tmp_path}")
-    said(f"ask {BOILER}")
-    assert "1 file removed" in said(f"remove {tmp_path}")
-    said(f"ask {BOILER}", 3)
-    said(f"remove {tmp_path}", 2)
-
-
 @pytest.mark.slow
-def test_a_file_that_has_changed_since_is_quoted_with_that(here, said, tmp_path):
+def test_a_file_that_has_changed_since_is_quoted_with_that_and_one_that_was_removed_no_more(here, said, tmp_path):
     """Check size and time of a cited file before an answer; an index from another machine is trusted."""
     file = tmp_path / "old.md"
     file.write_text("The old boiler weighs ninety kilograms.")
@@ -91,7 +80,9 @@ def test_a_file_that_has_changed_since_is_quoted_with_that(here, said, tmp_path)
         assert "1 file changed or gone since: local-rag index" in said("status")
     tmp_path.rename(tmp_path.with_name("elsewhere"))
     assert said.json(f"ask {BOILER}")["certainty"] == "sure"
-    said(f"remove {tmp_path}")
+    assert "1 file removed" in said(f"remove {tmp_path}")
+    said(f"ask {BOILER}", 3)
+    said(f"remove {tmp_path}", 2)
 
 
 LONG = "what " * 8_000
@@ -125,6 +116,11 @@ WRONG = [
     ("threads show nothing", 2, "there is no thread 'nothing'", "local-rag threads"),
     ("threads export", 2, "Missing argument 'NAME'", "local-rag threads export --help"),
     ("graph raptor", 2, "there is no graph 'raptor'", "plain|self-rag|crag|adaptive"),
+    ("models --profile 7gb", 2, "there is no profile '7gb'", "--profile"),
+    ("models --json pull", 2, "options of pull belong after it", "local-rag models pull --help"),
+    ("models frob", 2, "No such command 'frob'", "local-rag models --help"),
+    ("models pull a b", 2, "unexpected extra argument", "local-rag models pull --help"),
+    ("models pull tiny", 1, "no Ollama server answers at 127.0.0.1:1", "ollama serve   (to install it: https:"),
     ("frobnicate", 2, "No such command 'frobnicate'", "local-rag --help"),
 ]
 

@@ -7,31 +7,17 @@ from pathlib import Path
 
 import pytest
 from support.evaluation_cases import CASES, cases_file, rows_of
-from support.garden import enter, notes_in
 from support.ollama_mind import mind
 from support.ollama_server import Model
 
-from local_rag.cli.app import run
 from local_rag.evaluation.folder import held
-
-pytestmark = pytest.mark.usefixtures("converted")
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Return a folder with two indexed notes, and cases about them."""
-    base = tmp_path_factory.mktemp("world")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-    cases_file(base)
-    return base
 
 
 @pytest.fixture
-def here(world, monkeypatch):
-    enter(monkeypatch, world)
-    return world
+def here(here):
+    """Return the folder with two indexed notes, and cases about them."""
+    cases_file(here)
+    return here
 
 
 def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, said, tmp_path):
@@ -65,13 +51,12 @@ def test_without_out_a_run_lies_in_the_data_folder_for_its_owner_alone(here, sai
 
 
 def test_a_set_with_documents_of_its_own_gets_an_index_of_them(here, said, tmp_path):
-    asked = {"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}
-    paragraphs = [
-        {"context": "The pump costs 12 euros.", "qas": [asked]},
-        {"context": "Nine people work in Lyon.", "qas": []},
-    ]
     squad = tmp_path / "pumps.json"
-    squad.write_text(json.dumps({"data": [{"title": "Pumps", "paragraphs": paragraphs}]}))
+    squad.write_text("""{"data": [{"title": "Pumps", "paragraphs": [
+        {"context": "The pump costs 12 euros.",
+         "qas": [{"id": "1", "question": "What does the pump cost?", "answers": [{"text": "12 euros"}]}]},
+        {"context": "Nine people work in Lyon.", "qas": []}
+    ]}]}""")
     shown = said.shown(f"eval {squad} --corpus --retrieval-only --json")
     found = json.loads(shown.out)
     retrieval = found["summary"]["figures"]["Retrieval"]
@@ -122,8 +107,7 @@ def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, said, tmp
         ("mine.jsonl --engine extractive --judge qwen3:4b-instruct", "no Ollama server answers", "ollama serve"),
     ],
 )
-def test_bad_input_gets_one_line_and_a_hint(here, said, monkeypatch, options, why, next_):
-    monkeypatch.chdir(here)
+def test_bad_input_gets_one_line_and_a_hint(here, said, options, why, next_):
     cases_file(here, [{"question": "What?", "answers": ["that"]}], "unplaced.jsonl")
     out, err = said.shown(f"eval {options}", None)
     error, hint = err.strip().splitlines()[-2:]

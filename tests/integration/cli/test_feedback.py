@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from support.databases import sql
 from support.garden import BEGIN, CUP, GREENHOUSE
 
 from local_rag.evaluation.cases import read_cases
@@ -45,8 +44,7 @@ def test_it_goes_with_its_chat_its_index_and_by_age(here, history, ids, said, mo
         history.judge(run_id, True)
     said("threads delete garden")
     assert {each.question for each in history.judgements()} == {CUP, BEGIN}
-    with closing(sqlite3.connect(history.path)) as database, database:
-        database.execute("UPDATE judgements SET at = '2020-01-01T00:00:00+00:00' WHERE question = ?", (ids[CUP],))
+    sql(history.path, "UPDATE judgements SET at = '2020-01-01T00:00:00+00:00' WHERE question = ?", ids[CUP])
     said("runs")
     assert len(history.judgements()) == 2
     monkeypatch.setenv("LOCAL_RAG_HISTORY_KEEP_DAYS", "30")

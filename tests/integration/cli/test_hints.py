@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sqlite3
 import subprocess
-from contextlib import closing
 
 import pytest
-from support.garden import enter
+from support.databases import sql
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -18,22 +16,21 @@ from local_rag.core.progress import Silent
 from local_rag.diagnostics.demo import index_demo
 from local_rag.index.store.sqlite import vectors
 
-pytestmark = pytest.mark.usefixtures("converted")
-
 
 @pytest.fixture
-def index(here, tmp_path, monkeypatch):
-    """Return a copy of the index in a home of its own; the current folder is that of the notes."""
-    shutil.copytree(here / "data", tmp_path / "data")
-    enter(monkeypatch, tmp_path)
+def index(here, monkeypatch):
+    """Return the index; the current folder is that of the notes."""
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.chdir(here / "notes")
-    return tmp_path / "data" / "indexes" / "default"
+    return here / "data" / "indexes" / "default"
 
 
-def sql(index, statement):
-    with closing(sqlite3.connect(index / "index.sqlite")) as db, db:
-        db.execute(statement)
+def change(index, harm):
+    """Harm an index by a function or by a statement of SQL."""
+    if callable(harm):
+        harm(index)
+    else:
+        sql(index / "index.sqlite", harm)
 
 
 def empty(index):
@@ -44,56 +41,51 @@ def empty(index):
 def foreign(index):
     shutil.rmtree(index)
     index.mkdir()
-    sql(index, "CREATE TABLE photos (a)")
+    change(index, "CREATE TABLE photos (a)")
 
 
 NAN = "UPDATE vectors SET vector = CAST(zeroblob(1532) || x'0000c07f' AS BLOB)"
 
 HARMS = {
-    "gone": (shutil.rmtree, ["status"]),
-    "empty, without a lock": (empty, ["status"]),
-    "no database": (lambda index: (index / "index.sqlite").write_bytes(b"no database" * 999), ["status"]),
-    "half a database": (lambda index: (index / "index.sqlite").write_bytes(b"\0" * 9999), ["search", "rent"]),
-    "a table is missing": (lambda index: sql(index, "DROP TABLE chunks"), ["search", "rent"]),
-    "a row of meta is missing": (lambda index: sql(index, "DELETE FROM meta WHERE name = 'size'"), ["status"]),
-    "vectors are no numbers": (lambda index: sql(index, NAN), ["search", "rent"]),
-    "vectors are missing": (lambda index: sql(index, "DELETE FROM vectors"), ["search", "rent"]),
-    "words are malformed": (
-        lambda index: sql(index, "DELETE FROM full_text_data WHERE id > 10"),
-        ["search", "greenhouse"],
-    ),
-    "text is not UTF-8": (lambda index: sql(index, "UPDATE documents SET text = CAST(x'ff' AS TEXT)"), ["search", "a"]),
-    "database of others": (foreign, ["status"]),
-    "other passages": (lambda index: None, ["index", "--chunk-size", "100"]),
-    "unknown path": (lambda index: None, ["remove", "nothing.txt"]),
-    "unknown part": (lambda index: None, ["search", "rent", "--in", "nothing.txt"]),
-    "nothing to remove": (shutil.rmtree, ["remove", "--index", "default"]),
-    "a folder of other things": (lambda index: None, ["index", ".", "--index", "."]),
-    "an index that is a file": (lambda index: None, ["index", ".", "--index", "./plan.md"]),
+    "gone": (shutil.rmtree, "status"),
+    "empty, without a lock": (empty, "status"),
+    "no database": (lambda index: (index / "index.sqlite").write_bytes(b"no database" * 999), "status"),
+    "half a database": (lambda index: (index / "index.sqlite").write_bytes(b"\0" * 9999), "search rent"),
+    "a table is missing": ("DROP TABLE chunks", "search rent"),
+    "a row of meta is missing": ("DELETE FROM meta WHERE name = 'size'", "status"),
+    "vectors are no numbers": (NAN, "search rent"),
+    "vectors are missing": ("DELETE FROM vectors", "search rent"),
+    "words are malformed": ("DELETE FROM full_text_data WHERE id > 10", "search greenhouse"),
+    "text is not UTF-8": ("UPDATE documents SET text = CAST(x'ff' AS TEXT)", "search a"),
+    "database of others": (foreign, "status"),
+    "other passages": ("", "index --chunk-size 100"),
+    "unknown path": ("", "remove nothing.txt"),
+    "unknown part": ("", "search rent --in nothing.txt"),
+    "nothing to remove": (shutil.rmtree, "remove --index default"),
+    "a folder of other things": ("", "index . --index ."),
+    "an index that is a file": ("", "index . --index ./plan.md"),
 }
 
 
 @pytest.mark.parametrize(("harm", "command"), HARMS.values(), ids=HARMS)
-def test_a_hint_works_when_typed(index, here, capsys, harm, command):
-    harm(index)
-    assert run(command) != 0
-    shown = capsys.readouterr().err.splitlines()
-    hint = shown[-1].removeprefix("hint: ")
-    assert shown[-1] != hint and shown[-2].startswith("error: ")
-    for typed in hint.replace("NAME", "other").split(" && "):
+def test_a_hint_works_when_typed(index, here, said, harm, command):
+    change(index, harm)
+    *_, error, hint = said(command, None).splitlines()
+    assert said.ended != 0 and error.startswith("error: ") and hint.startswith("hint: ")
+    again = " ".join(command.split()[:2])
+    for typed in hint.removeprefix("hint: ").replace("NAME", "other").split(" && "):
         assert not typed.endswith("indexes/default"), "a name is shorter"
-        words = shlex.split(typed.replace("PATH…", ".").replace("FOLDER", ".").replace("…", shlex.join(command[:2])))
-        assert words[0] == "local-rag"
-        code = run(words[1:])
-        assert code == 0 or "doctor" in words, f"{typed}: {capsys.readouterr().err}"
-    if command[0] in ("status", "search") and "--in" not in command and harm is not foreign and "doctor" not in hint:
-        assert run(command) == 0
+        program, _, line = typed.replace("PATH…", ".").replace("FOLDER", ".").replace("…", again).partition(" ")
+        assert program == "local-rag"
+        said(line, None if "doctor" in line else 0)
+    if command.startswith(("status", "search")) and "--in" not in command and harm != foreign and "doctor" not in hint:
+        said(command)
     assert (here / "notes" / "plan.md").is_file()
 
 
 @pytest.mark.slow
 def test_doctor_says_what_to_type_about_text_that_has_changed(index, said):
-    sql(index, "UPDATE documents SET text = replace(text, 'euros', 'cents')")
+    change(index, "UPDATE documents SET text = replace(text, 'euros', 'cents')")
 
     def check(options, code):
         return {check["name"]: check for check in said.json(f"doctor {options}", code)}["index"]
@@ -108,7 +100,7 @@ def test_doctor_says_what_to_type_about_text_that_has_changed(index, said):
 @pytest.mark.parametrize("command", ["index . --index copy", "remove --index copy"])
 def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, said, harm, command):
     shutil.copytree(index, copy := index.with_name("copy"))
-    harm(copy)
+    change(copy, harm)
     said(command)
     assert copy.exists() is command.startswith("index")
 
@@ -135,7 +127,7 @@ class TestTheDemo:
 
     def test_an_index_of_a_later_version_is_left_alone(self, index):
         demo = index.rename(index.with_name("demo"))
-        sql(demo, "UPDATE meta SET value = '99' WHERE name = 'schema'")
+        change(demo, "UPDATE meta SET value = '99' WHERE name = 'schema'")
         with pytest.raises(IndexMismatch, match="newer"):
             index_demo(Settings.load(index="demo"), Silent())
         assert (demo / "index.sqlite").is_file()

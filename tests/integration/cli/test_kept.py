@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from support.databases import sql
 from support.evaluation_cases import cases_file
 from support.garden import notes_in
 
@@ -32,14 +32,14 @@ def world(tmp_path_factory):
         enter_world(patched, base / "now")
         notes_in(base / "now")
         cases_file(base / "now")
-        for command in (
-            ["index", "notes"],
-            ["ask", GREENHOUSE, "--thread", "garden", "--k", "1"],
-            ["ask", NOTICE, "--thread", "flat", "--k", "1"],
-            ["eval", "mine.jsonl", "--graph", "plain", "--out", "run"],
-            ["threads", "export", "garden", "--out", "garden.md"],
+        for line in (
+            "index notes",
+            f"ask '{GREENHOUSE}' --thread garden --k 1",
+            f"ask '{NOTICE}' --thread flat --k 1",
+            "eval mine.jsonl --graph plain --out run",
+            "threads export garden --out garden.md",
         ):
-            assert run(command) == 0, command
+            assert run(shlex.split(line)) == 0, line
     shutil.copytree(base / "now", base / "saved")
     return base
 
@@ -157,10 +157,8 @@ def test_a_run_keeps_what_others_put_beside_it_and_stays_while_it_is_added_to(he
 def age(days, thread):
     """Set the last use of a chat to a number of days ago."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="milliseconds")
-    with closing(sqlite3.connect(Settings.load().data_folder / HISTORY)) as database, database:
-        database.execute(
-            "UPDATE questions SET at = ? WHERE id IN (SELECT question FROM turns WHERE thread = ?)", (at, thread)
-        )
+    change = "UPDATE questions SET at = ? WHERE id IN (SELECT question FROM turns WHERE thread = ?)"
+    sql(Settings.load().data_folder / HISTORY, change, at, thread)
 
 
 def test_what_is_old_is_deleted_with_its_runs_where_the_settings_say_so(here, said, monkeypatch):

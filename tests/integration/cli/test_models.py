@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from support.garden import GREENHOUSE
 from support.ollama_server import Model, cut, empty, error, raw, say
 from support.screen import shown
 
@@ -48,7 +49,8 @@ def asked(ollama):
 
 def test_the_list_knows_what_is_offered_installed_loaded_and_remote(there, said):
     there.models |= {"llama3.2:3b": Model(), "afar:latest": AFAR}
-    said("models try llama3.2:3b", None)
+    there.script(error(500, "it was loaded before"))
+    said("models try llama3.2:3b", 1)
     there.requests.clear()
     report = said.json("models --profile 16gb")
     rows = {row["name"]: row for row in report["models"]}
@@ -119,21 +121,6 @@ def test_a_list_in_a_terminal_leaves_out_what_there_is_no_room_for(there):
 def test_what_fits_into_the_memory():
     assert [fits_memory(need, 10) for need in (0, 7, 8, 11)] == ["unknown", "yes", "tight", "no"]
     assert fits_memory(7, None) == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "why", "next_"),
-    [
-        ("models --profile 7gb", 2, "there is no profile '7gb'", "--profile"),
-        ("models --json pull", 2, "options of pull belong after it", "local-rag models pull --help"),
-        ("models frob", 2, "No such command 'frob'", "local-rag models --help"),
-        ("models pull a b", 2, "unexpected extra argument", "local-rag models pull --help"),
-        ("models pull tiny", 1, "no Ollama server answers at 127.0.0.1:1", "ollama serve   (to install it: https:"),
-    ],
-)
-def test_wrong_words_and_no_server_get_one_line_and_a_hint(said, line, code, why, next_):
-    error, hint = said.error(line, code)
-    assert why in error and next_ in hint
 
 
 # --- pull -------------------------------------------------------------------------------------------------------------
@@ -270,39 +257,34 @@ def test_a_good_model_keeps_to_every_schema(there, said):
     }
 
 
-def test_the_trial_for_people_whose_terminal_no_reply_drives(there, said):
-    there.script(*GOOD[:6], say("\x1b[31mlibrary opening hours, lost card fee\x1b]0;title\x07"), GOOD[7])
+CHANCE = ['{"r": "yes yes"}', '{"s": "fully", "u": 5}', '{"s": "fully", "u": 5}'] * len(PAIRED)
+
+
+def test_the_trial_for_people_whose_terminal_no_reply_drives_says_whether_the_model_is_asked(there, said):
+    there.script(*GOOD[:6], say("\x1b[31mlibrary opening hours, lost card fee\x1b]0;title\x07"), GOOD[7], *CHANCE)
     shown = said.out("models try")
     assert shown.startswith("ollama: tiny (window 8,192 tokens) at 127.0.0.1:") and "\x1b" not in shown
     assert re.search(r"^relevance +yes +\d+\.\d\d +\d+ \+ \d+ +yes +yes, no, yes$", shown, re.MULTILINE)
     assert re.search(r"^total +8 of 8 +\d+\.\d\d +[\d,]+ \+ \d+$", shown, re.MULTILINE)
     assert "s went into loading the model (1 time)" in shown
     assert "Every verdict had the form that was asked for.\n" in shown
+    assert "relevance 0.50 (" in shown and "usefulness 0.53 (" in shown, "no better than chance"
+    assert "the evaluator decides about answers without this model" in shown
 
 
-def test_a_model_whose_grades_are_good_checks_each_answer_from_then_on(there, said, tmp_path):
+def test_a_model_whose_grades_are_good_checks_each_answer_from_then_on(here, there, said):
     there.script(*GOOD, *RIGHT_GRADES)
     assert "With grading: auto, this model checks each answer from now on" in said.out("models try")
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "lease.md").write_text("# Lease\n\nThe rent of the flat is 900 euros a month.\n")
-    said(f"index {tmp_path / 'files'}")
-    ask = "ask 'What is the rent of the flat?' --engine ollama --graph self-rag --json"
-    there.script("The rent of the flat is 900 euros a month.", '{"s": "no", "u": 1}')
-    doubted = json.loads(said.shown(ask, 4).out)
+    ask = f"ask '{GREENHOUSE}' --engine ollama --graph self-rag"
+    there.script("The greenhouse costs 4,200 euros.", '{"s": "no", "u": 1}')
+    doubted = said.json(ask, 4)
     assert doubted["usage"]["calls"] == 2 and doubted["certainty"] != "sure"
     assert "the model's own check rejects it" in doubted["reason"]
-    there.script("The rent of the flat is 900 euros a month.", '{"s": "fully", "u": 5}')
+    there.script("The greenhouse costs 4,200 euros.", '{"s": "fully", "u": 5}')
+    assert said.json(ask)["certainty"] == "sure"
     kept = Settings.load().config_folder / GRADES
-    assert json.loads(said.shown(ask).out)["certainty"] == "sure"
     kept.write_text(re.sub(r"support: .*", "support: good", kept.read_text()))
-    assert "must hold support and usefulness, numbers from 0 to 1" in said.shown(ask, 2).err
-
-
-def test_a_model_whose_grades_are_no_better_than_chance_is_not_asked(there, said):
-    there.script(*GOOD, *['{"r": "yes yes"}', '{"s": "fully", "u": 5}', '{"s": "fully", "u": 5}'] * len(PAIRED))
-    shown = said.out("models try")
-    assert "relevance 0.50 (" in shown and "usefulness 0.53 (" in shown
-    assert "the evaluator decides about answers without this model" in shown
+    assert "must hold support and usefulness, numbers from 0 to 1" in said(ask, 2)
 
 
 def test_a_model_that_always_thinks_is_told_with_the_setting(there, said):
@@ -324,26 +306,37 @@ def test_verdicts_in_the_wrong_form_are_told_and_fail(there, said):
 
 
 @pytest.mark.parametrize(
-    ("task", "reply", "right"),
+    ("reason", "rewrite", "right"),
     [
-        ("rewrite", "library weekend hours and fee for a missing card", True),
-        ("rewrite", "When is the library open on a Saturday? Price of a replacement card", True),
-        ("rewrite", "Tebegin Ensure focus 5 lost quire 10 harmful measured library datum evidence rational", False),
-        ("rewrite", "granite pier lighthouse", False),
-        ("reason", "On Saturdays the library opens at 10:00.", True),
-        ("reason", "Replacing a lost card costs five euros.", True),
-        ("reason", "mis arguments Zou 5 decisioning designed Location lammis 10 rationales", False),
-        ("reason", "lost 5 arguments card decisioning designed location lammis rationales begin", False),
-        ("reason", "The lighthouse is 5 metres high.", False),
-        ("reason", "The library opens on Saturdays.", False),
+        (
+            "On Saturdays the library opens at 10:00.",
+            "library weekend hours and fee for a missing card",
+            True,
+        ),
+        (
+            "Replacing a lost card costs five euros.",
+            "When is the library open on a Saturday? Price of a replacement card",
+            True,
+        ),
+        (
+            "mis arguments Zou 5 decisioning designed Location lammis 10 rationales",
+            "Tebegin Ensure focus 5 lost quire 10 harmful measured library datum evidence rational",
+            False,
+        ),
+        (
+            "lost 5 arguments card decisioning designed location lammis rationales begin",
+            "granite pier lighthouse",
+            False,
+        ),
+        ("The lighthouse is 5 metres high.", "granite pier lighthouse", False),
+        ("The library opens on Saturdays.", "granite pier lighthouse", False),
     ],
 )
-def test_noise_is_never_as_expected(there, said, task, reply, right):
-    number = {"reason": 5, "rewrite": 6}[task]
-    written = json.dumps({"t": reply, "d": False}) if task == "reason" else reply
-    there.script(*GOOD[:number], written, *GOOD[number + 1 :])
-    (tried,) = [one for one in said.json("models try")["tried"] if one["task"] == task]
-    assert tried["right"] is right
+def test_noise_is_never_as_expected(there, said, reason, rewrite, right):
+    """Refuse the first form of a reply, so that no grades are measured."""
+    there.script("no JSON", *GOOD[:5], json.dumps({"t": reason, "d": False}), rewrite, GOOD[7])
+    tried = {one["task"]: one["right"] for one in said.json("models try", 1)["tried"]}
+    assert (tried["reason"], tried["rewrite"]) == (right, right)
 
 
 def test_a_call_that_fails_names_its_task(there, said):

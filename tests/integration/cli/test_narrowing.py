@@ -78,15 +78,12 @@ def test_search_obeys_conditions_and_exact_words(said, query, names):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("search x --after 31.3.2023", "--after takes a date as 2023, 2023-03 or 2023-03-31, not '31.3.2023'"),
         ("search x --from zoe", "no indexed document is by 'zoe': there is only 'Ann Lee'"),
         ("ask x --type pdf", "no indexed file is of type 'pdf': there are md (1) and txt (1)"),
         ("search x --in ~nosuchuser/x", "'~nosuchuser/x' is no path or pattern of paths"),
         ("search -draft", "the query only says what to leave out"),
         ("search x -k 1", "No such option: -k"),
         ("index papers --index mail", "this command takes one --index, not 2"),
-        ("status --index mail", "this command takes one --index, not 2"),
-        ("search x --index nowhere", "there is no index at"),
     ],
 )
 def test_what_cannot_be_had_is_one_line_with_a_command(said, line, why):

@@ -16,8 +16,6 @@ from local_rag.runtime.history import History
 from local_rag.runtime.kept import RunPassages
 from local_rag.terminal.history import run_parts, runs_table
 
-pytestmark = pytest.mark.usefixtures("converted")
-
 FENCE = "And the fence?"
 
 
@@ -30,7 +28,8 @@ def ids(said):
     return [each["id"] for each in said.json("runs")]
 
 
-def test_runs_are_listed_and_chosen(here, said):
+def test_runs_are_listed_and_chosen_unless_nobody_wants_a_record(here, said):
+    assert said.json(f"ask '{GREENHOUSE}' --no-record")["run"] == ""
     first, second, _ = said.json("runs")
     assert (first["question"], first["graph"], first["status"]) == (CUP, "crag", "abstained")
     assert (second["question"], second["index"], second["engine"]) == (GREENHOUSE, "default", "extractive")
@@ -146,7 +145,3 @@ def test_runs_are_deleted_by_id_by_age_by_index_or_all(here, said):
     ):
         assert told in said(f"runs delete {line}", code)
     assert "There are no runs yet" in said("runs")
-
-
-def test_a_question_of_which_nobody_wants_a_record_leaves_none(here, said):
-    assert said.json(f"ask '{GREENHOUSE}' --no-record")["run"] == "" and len(ids(said)) == 3

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import stat
 import threading
 
 import pytest
@@ -16,7 +13,6 @@ from support.fakes import ScriptedEngine, during, time_is_up
 from support.graph_runs import final_state
 from support.screen import shown
 
-from local_rag.cli.app import run
 from local_rag.core.answer import Answer, Citation
 from local_rag.core.errors import EngineError, UsageError
 from local_rag.runtime.export import chat_markdown
@@ -40,23 +36,6 @@ def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
     assert second.answer == answer
     (thread,) = rag.history.threads()
     assert (thread.name, thread.turns, thread.first) == ("plan", 2, "What does the plan cost?")
-
-
-def test_a_turn_is_shown_with_its_verdicts_and_what_it_cost(capsys, tmp_path):
-    rag = opened(ScriptedEngine(relevant=["ynny"]))
-    rag.ask("What does the plan cost?", thread="plan")
-    rag.close()
-    assert run(["threads", "show", "plan"]) == 0
-    folded = capsys.readouterr().out
-    assert "2 of 4 passages relevant; support: fully; usefulness: 5 of 5; 3 calls, 30 + 6 tokens" in folded
-    assert "irrelevant" not in folded
-    assert run(["threads", "show", "plan", "--verdicts"]) == 0
-    assert re.findall("relevance +irrelevant +(/.*)", capsys.readouterr().out) == ["/notes/2.md", "/notes/3.md"]
-    out = tmp_path / "plan.md"
-    assert run(["threads", "export", "plan", "--verdicts", "--out", str(out)]) == 0
-    assert "- relevance /notes/2.md (2): irrelevant" in MarkdownIt().render(out.read_text(encoding="utf-8")).replace(
-        "<li>", "- "
-    )
 
 
 @pytest.mark.parametrize("before", [0, 1])
@@ -162,47 +141,6 @@ def test_fresh_names_are_the_date_and_the_first_words_and_never_taken():
     assert rag.history.fresh("What does the plan cost, all in all?") == f"{name} 2"
 
 
-# --- from the command line ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def talked(home):
-    with opened() as rag:
-        rag.ask("What does the plan cost?", thread="plan")
-        rag.ask("And the other?", thread="plan")
-        rag.ask("What does <b>it</b> cost?", thread="odd one")
-
-
-def test_threads_are_listed_shown_and_deleted(talked, capsys):
-    assert run(["threads"]) == 0
-    head, *rows_ = capsys.readouterr().out.splitlines()
-    assert head.split() == ["thread", "turns", "last", "(UTC)", "began", "with"]
-    assert [row.split()[0] for row in rows_] == ["odd", "plan"]
-    assert run(["threads", "list", "--json"]) == 0
-    assert [row["turns"] for row in json.loads(capsys.readouterr().out)] == [1, 2]
-    assert run(["threads", "show", "plan"]) == 0
-    shown = capsys.readouterr().out
-    assert "1. What does the plan cost?  (" in shown
-    assert "   understood as: And the other? (What does the plan cost?)" in shown
-    assert '   [1] /notes/1.md, "Passage 1 says that the plan costs 100 euros."' in shown
-    assert run(["threads", "show", "plan", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["turns"]) == 2
-    assert run(["threads", "show", "plan", "--turn", "1", "--json"]) == 0
-    (first,) = json.loads(capsys.readouterr().out)["turns"]
-    assert first["answer"]["question"] == "What does the plan cost?"
-    assert run(["threads", "show", "plan", "--turn", "7"]) == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "error: the thread 'plan' has 2 turns, so there is no turn 7",
-        "hint: local-rag threads show plan   shows them",
-    ]
-    assert run(["threads", "delete", "plan"]) == 0
-    assert capsys.readouterr().out == "deleted the thread plan (2 questions) and the 2 runs of it\n"
-    assert run(["threads", "show", "plan"]) == 2
-    error, hint = capsys.readouterr().err.splitlines()
-    assert error == "error: there is no thread 'plan'; there is only odd one"
-    assert hint.startswith("hint: local-rag threads")
-
-
 @pytest.mark.parametrize(("width", "columns"), [(None, 4), (100, 4), (60, 4), (40, 3)])
 def test_a_list_of_threads_fits_the_terminal(width, columns):
     at = "2026-03-01T10:00:00"
@@ -211,31 +149,6 @@ def test_a_list_of_threads_fits_the_terminal(width, columns):
     assert width is None or max(map(len, lines)) <= width
     assert ("began with" in lines[0]) == (columns == 4)
     assert [line[0] for line in (lines[1], lines[-1])] == [" ", "*"]
-
-
-def test_deleting_asks_in_a_terminal(talked, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
-    assert run(["threads", "delete", "plan"]) == 1
-    assert run(["threads", "show", "plan"]) == 0
-
-
-def test_an_export_is_a_page_of_markdown_and_never_overwrites(talked, capsys, tmp_path):
-    out = tmp_path / "chat.md"
-    assert run(["threads", "export", "plan", "--out", str(out)]) == 0
-    page = out.read_text(encoding="utf-8")
-    assert page.startswith("# plan\n\n2 questions, ")
-    assert "## What does the plan cost?\n" in page
-    assert "It costs 100 euros \\[1\\].\n" in page
-    assert "- \\[1\\] /notes/1.md: “Passage 1 says that the plan costs 100 euros.”\n" in page
-    assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    assert run(["threads", "export", "plan", "--out", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert run(["threads", "export", "plan", "--out", str(tmp_path / "no" / "chat.md")]) == 2
-    assert run(["threads", "export", "odd one"]) == 0
-    shown = capsys.readouterr().out
-    assert "\\<b\\>it\\</b\\>" in shown
-    assert re.search(r"^1 question, [-0-9: ]+ UTC\.$", shown, re.MULTILINE)
 
 
 PLAIN = {*"heading paragraph bullet list inline text softbreak em strong".split()}
@@ -269,12 +182,3 @@ def test_no_text_of_a_file_breaks_the_page(text):
         seen = rendered_text(page, allowed)
         for part in (answer.question, text):
             assert "".join(part.split()) in seen
-
-
-def test_a_thread_is_renamed_in_the_terminal(talked, capsys):
-    assert run(["threads", "rename", "plan", "costs"]) == 0
-    assert capsys.readouterr().out == "renamed the thread plan to costs\n"
-    assert run(["threads", "show", "costs"]) == 0
-    assert "What does the plan cost?" in capsys.readouterr().out
-    assert run(["threads", "rename", "plan", "costs"]) == 2
-    assert "there is no thread 'plan'" in capsys.readouterr().err

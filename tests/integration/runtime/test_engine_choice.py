@@ -48,11 +48,14 @@ def test_without_a_server_auto_quotes_and_says_why():
 
 
 def test_with_a_server_and_the_model_auto_takes_ollama_and_says_how_to_change_it(there):
+    assert chosen(engine="extractive").engine.name == "extractive"
+    assert there.requests == [], "what was named asks no server"
     choice = chosen()
     assert choice.engine.name == f"ollama/{OURS}"
     assert "window 8,192 tokens" in choice.lines[0]
     assert "--engine extractive" in choice.lines[1]
     assert there.chats == []
+    assert chosen(engine="ollama").lines[1:] == [], "what was named is not explained"
 
 
 def test_with_a_server_without_the_model_auto_names_the_command_and_what_there_is(there):
@@ -61,15 +64,6 @@ def test_with_a_server_without_the_model_auto_names_the_command_and_what_there_i
     assert choice.engine.name == "extractive"
     assert "has no model qwen3:4b-instruct; it has tiny:latest" in choice.why
     assert "local-rag models pull qwen3:4b-instruct" in choice.change and "--model tiny:latest" in choice.change
-
-
-def test_ollama_by_name_is_not_explained(there):
-    assert chosen(engine="ollama").lines[1:] == []
-
-
-def test_extractive_by_name_asks_no_server(there):
-    assert chosen(engine="extractive").engine.name == "extractive"
-    assert there.requests == []
 
 
 @pytest.mark.parametrize(
@@ -197,20 +191,16 @@ def test_the_engine_that_grades_by_the_evaluator_is_given_it(there):
     assert choice.lines[0].endswith("; the evaluator grades passages")
 
 
-def test_nothing_grades_in_the_place_of_an_evaluator_that_cannot_be_had(there, no_weights):
-    with pytest.raises(
-        ModelMissing, match=r"ollama.grading is evaluator \(.*\): the weights of the evaluator 'gone'"
-    ) as met:
+def test_nothing_grades_or_is_quoted_in_the_place_of_an_evaluator_that_cannot_be_had(there, no_weights):
+    gone = "the weights of the evaluator 'gone'"
+    with pytest.raises(ModelMissing, match=rf"ollama.grading is evaluator \(.*\): {gone}") as met:
         chosen(ollama__grading="evaluator", **no_weights)
     assert met.value.hint
     assert there.chats == []
     choice = chosen(ollama__grading="packed", **no_weights)
     assert choice.engine.grading == "packed" and "without the evaluator" in choice.note
-
-
-def test_nothing_is_quoted_without_an_evaluator(no_weights):
-    with pytest.raises(ModelMissing, match="the weights of the evaluator 'gone'"):
-        chosen(**no_weights)
+    with pytest.raises(ModelMissing, match=gone):
+        chosen(engine="extractive", **no_weights)
 
 
 def test_a_trial_asks_the_model_whoever_grades_questions(there):

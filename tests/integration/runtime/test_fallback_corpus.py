@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import threading
 from contextlib import contextmanager
 
 import pytest
 from support.fakes_index import HashingEmbedder, remembering_minilm
+from support.garden import enter, put_back
 from support.hostile import make_mhtml
+from support.typed import Lines, Typed
 
-from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
 from local_rag.core.errors import IndexMismatch, Stopped, UsageError
@@ -35,43 +36,45 @@ def page(sentence, head=""):
     return f"<html><head><title>A page</title>{head}</head><body><p>{sentence}</p></body></html>"
 
 
-@pytest.fixture
-def notes(tmp_path):
-    """Make an index of the person's own files."""
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "bakery.txt").write_text(NOTES, encoding="utf-8")
-    index(tmp_path / "notes", "default")
-
-
 def index(folder, name, embedder=None):
     with Index.open(Settings.load(index=name).index_path, embedder or remembering_minilm(), create=True) as made:
         made.sync([folder])
 
 
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory, converted):
+    """Return a folder with a person's own notes, a saved page, and the indexes of both."""
+    base = tmp_path_factory.mktemp("skerryvore") / "now"
+    for name, text in (("notes/bakery.txt", NOTES), ("saved/lighthouse.html", SAVED["chromium.html"][0])):
+        (base / name).parent.mkdir(parents=True)
+        (base / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        index(base / "notes", "default")
+        opened(base / "saved", remembering_minilm())[0].close()
+    shutil.copytree(base, base.with_name("kept"))
+    return base
+
+
 @pytest.fixture
-def saved(tmp_path):
-    """Return a folder with one saved page."""
-    folder = tmp_path / "saved"
-    folder.mkdir()
-    saved_from = f"<!-- saved from url=(0030){URL} -->"
-    (folder / "lighthouse.html").write_text(saved_from + page(TALL), encoding="utf-8")
-    return folder
+def saved(indexed, monkeypatch):
+    """Be that person, and return the folder with the saved page."""
+    put_back(indexed, indexed.with_name("kept"))
+    enter(monkeypatch, indexed)
+    monkeypatch.setenv("HOME", str(indexed / "data"))  # so that its path is shown as it is
+    return indexed / "saved"
 
 
-class Said(Silent):
-    """Implement a display that remembers its lines."""
-
-    def __init__(self):
-        self.lines = []
-
-    def say(self, line):
-        self.lines.append(line)
+@pytest.fixture
+def said(capsys):
+    return Typed(capsys)
 
 
-def opened(source, **flags):
+def opened(source, embedder=None, **flags):
     """Return the fallback corpus, with the lines that were shown."""
-    said = Said()
-    return open_fallback_corpus(Settings.load(web__source=str(source), **flags), remembering_minilm(), said), said.lines
+    display = Lines()
+    settings = Settings.load(web__source=str(source), **flags)
+    return open_fallback_corpus(settings, embedder or HashingEmbedder(window=250), display), display.said
 
 
 def answered(graph="crag", **flags):
@@ -81,7 +84,7 @@ def answered(graph="crag", **flags):
 
 
 @pytest.mark.parametrize("graph", ["crag", "adaptive"])
-def test_what_only_the_fallback_corpus_says_is_answered_from_it(notes, saved, home, graph):
+def test_what_only_the_fallback_corpus_says_is_answered_from_it(saved, graph):
     answer, events = answered(graph, web__source=str(saved))
     assert answer.status == "grounded" and "48 metres" in answer.text
     assert (answer.used_web, answer.fallback_corpus) == (False, str(saved))
@@ -91,11 +94,11 @@ def test_what_only_the_fallback_corpus_says_is_answered_from_it(notes, saved, ho
     assert TALL[citation.start : citation.end] == citation.quote
     assert not [event for event in events if isinstance(event, WebQuery)]
     assert any(isinstance(event, Started) and event.doing == f"searching {saved}" for event in events)
-    assert not (home / "data" / QUERY_LOG).exists()
+    assert not (saved.parent / "data" / QUERY_LOG).exists()
 
 
 @pytest.mark.parametrize("stopped_by", ["the question", "the Rag"])
-def test_stopping_ends_the_indexing_of_its_folder(notes, saved, stopped_by):
+def test_stopping_ends_the_indexing_of_its_folder(saved, stopped_by):
     class Stopping(Silent):
         @contextmanager
         def progress(self, doing=""):
@@ -108,7 +111,7 @@ def test_stopping_ends_the_indexing_of_its_folder(notes, saved, stopped_by):
         rag.stream(QUESTION, graph="crag", cancel=cancel)
 
 
-def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(notes, saved):
+def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(saved):
     flags = {"web__source": str(saved), "web__enabled": "ask", "web__never": ["default"]}
     with Rag.open(engine="extractive", **flags) as rag:
         answer = rag.ask(QUESTION, graph="crag", may_search=lambda query: pytest.fail("nobody is asked"))
@@ -121,18 +124,18 @@ def test_it_needs_no_consent_and_an_index_that_is_kept_from_the_web_has_one(note
 
 
 @pytest.mark.slow
-def test_a_second_index_by_its_name_and_by_its_path(notes, saved, home):
+def test_a_second_index_by_its_name_and_by_its_path(saved):
     index(saved, "lamps")
+    place = Settings.load(index="lamps").index_path
     by_name, _ = answered(web__source="lamps")
-    by_path, _ = answered(web__source=str(home / "data" / "indexes" / "lamps"))
+    by_path, _ = answered(web__source=str(place))
     assert by_name.fallback_corpus == by_path.fallback_corpus == "lamps"
     assert by_name.text == by_path.text and by_name.status == "grounded"
-    with Index.open(Settings.load(index="lamps").index_path, remembering_minilm()) as lamps:
+    with Index.open(place) as lamps:
         content = lamps.content()
     with History.open() as history:
         assert history.run(by_name.run).conditions["fallback_corpus"] == content
-        of_lamps = history.runs(index=home / "data" / "indexes" / "lamps")
-    assert len(of_lamps) == 2, "its runs go with a fallback corpus, too"
+        assert len(history.runs(index=place)) == 2, "its runs go with a fallback corpus, too"
 
 
 @pytest.mark.slow
@@ -181,18 +184,15 @@ def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path):
     assert not found
 
 
-def test_what_is_no_fallback_corpus_is_said_in_one_line(notes, saved, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    (empty / "photo.png").write_bytes(b"\x89PNG\r\n")
-    index(saved, "other", HashingEmbedder(window=250))
-    with Index.open(Settings.load(index="nothing").index_path, remembering_minilm(), create=True):
-        pass
+def test_what_is_no_fallback_corpus_is_said_in_one_line(saved, tmp_path):
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG\r\n")
+    index(saved, "other", HashingEmbedder(window=250, salt="other"))
+    Index.open(Settings.load(index="nothing").index_path, HashingEmbedder(window=250), create=True).close()
     for source, error, message in [
-        (tmp_path / "gone", UsageError, "is neither a folder nor an index (flag)"),
+        (saved / "gone", UsageError, "is neither a folder nor an index (flag)"),
         ("gone", UsageError, "the fallback corpus gone is neither"),
         (saved / "lighthouse.html", UsageError, "is a file"),
-        (empty, UsageError, f"nothing in the fallback corpus {empty} can be read"),
+        (tmp_path, UsageError, f"nothing in the fallback corpus {tmp_path} can be read"),
         ("nothing", UsageError, "is an empty index"),
         ("default", UsageError, "is the index that is asked"),
         ("other", IndexMismatch, "the fallback corpus cannot be searched: the index at"),
@@ -202,22 +202,20 @@ def test_what_is_no_fallback_corpus_is_said_in_one_line(notes, saved, tmp_path):
         assert message in str(raised.value) and raised.value.hint, source
 
 
-@pytest.mark.slow
-def test_a_graph_that_does_not_search_needs_no_fallback_corpus(notes, tmp_path, capsys):
-    asked = ["ask", "When does the bakery open?", "--engine", "extractive", "--web-from", str(tmp_path / "gone")]
-    assert run([*asked, "--graph", "self-rag"]) != 2
-    assert run([*asked, "--graph", "plain"]) == 0
-    capsys.readouterr()
-    assert run([*asked, "--graph", "crag"]) == 2
-    assert '--web-from ""' in capsys.readouterr().err
-    assert run([*asked, "--graph", "crag", "--web-from", ""]) != 2
+def test_a_graph_that_does_not_search_needs_no_fallback_corpus(saved, said):
+    asked = "ask 'When does the bakery open?' --engine extractive --graph"
+    for graph, code in ("self-rag", 4), ("plain", 0):
+        said(f"{asked} {graph} --web-from {saved / 'gone'}", code)
+    assert '--web-from ""' in said(f"{asked} crag --web-from {saved / 'gone'}", 2)
+    said(f'{asked} crag --web-from ""', 4)
 
 
-def test_a_folder_is_opened_by_the_first_question_that_searches_once(notes, saved, home):
-    opened = []
+def test_a_folder_is_opened_by_the_first_question_that_searches_once(saved):
+    opened, made = [], saved.parent / "data" / FOLDER
+    shutil.rmtree(made)
     with Rag.open(engine="extractive", web__source=str(saved)) as rag:
         rag.ask("When does the bakery open?", graph="self-rag")
-        assert not (home / "data" / FOLDER).exists()
+        assert not made.exists()
         asked = [threading.Thread(target=lambda: opened.append(rag.fallback_corpus_of("crag"))) for _ in range(4)]
         for thread in asked:
             thread.start()
@@ -227,7 +225,7 @@ def test_a_folder_is_opened_by_the_first_question_that_searches_once(notes, save
         assert rag.ask(QUESTION, graph="crag").fallback_corpus == str(saved)
 
 
-def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
+def test_a_source_that_breaks_while_it_is_asked_is_a_note(saved):
     with Rag.open(engine="extractive", web__source=str(saved)) as rag:
         index = rag.fallback_corpus.index
         with Index.open(index.path, HashingEmbedder(window=250), reembed=True, chunk_size=None) as other:
@@ -238,45 +236,31 @@ def test_a_source_that_breaks_while_it_is_asked_is_a_note(notes, saved):
 
 def test_its_index_is_named_by_kept_and_deleted_with_its_folder(saved):
     settings = Settings.load()
-    opened(saved)[0].close()
     here = index_of_folder(settings, saved, remembering_minilm())
     (item,) = kept.about(kept.kept(settings), folders=[str(saved)])
     assert (item.kind, item.name, item.sources) == ("fallback corpus", str(here), (str(saved / "lighthouse.html"),))
     assert kept.delete(settings, [item]) == [] and not (here / "index.sqlite").exists()
 
 
-@pytest.mark.slow
-def test_the_commands_name_it_where_they_name_the_web(notes, saved, capsys):
-    asked = ["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]
-    assert run([*asked, "--web"]) == 0
-    shown = capsys.readouterr()
-    assert URL in shown.out and f"(from the fallback corpus {saved})" in " ".join(shown.out.split())
-    assert f"in place of the web: {saved} (nothing leaves this machine)" in shown.err
-    assert "the web, which is on, is not searched" in shown.err and f"searching {saved}" in shown.err
-    assert run([*asked, "--json", "--thread", "lamps"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["used_web"], answer["fallback_corpus"]) == (False, str(saved))
-    assert run(["threads", "export", "lamps"]) == 0
-    assert "from the fallback corpus" in capsys.readouterr().out
-    assert run(["ask", QUESTION, "--engine", "extractive", "--web-from", str(saved)]) == 3
-    assert "web.source (--web-from) changes nothing with self-rag" in capsys.readouterr().err
-
-
-def test_a_run_becomes_a_case_with_its_fallback_corpus(notes, saved, tmp_path, monkeypatch, capsys):
+def test_the_commands_name_it_where_they_name_the_web(saved, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run(["ask", QUESTION, "--engine", "extractive", "--graph", "crag", "--web-from", str(saved)]) == 0
-    assert run(["runs", "case", "last", "mine.jsonl", "--yes"]) == 0
-    assert f"--index default --web-from {saved}" in capsys.readouterr().out
+    asked = f"ask '{QUESTION}' --engine extractive --web-from {saved}"
+    out, err = said.shown(f"{asked} --graph crag --web")
+    assert URL in out and f"(from the fallback corpus {saved})" in " ".join(out.split())
+    assert f"in place of the web: {saved} (nothing leaves this machine)" in err
+    assert "the web, which is on, is not searched" in err and f"searching {saved}" in err
+    answer = said.json(f"{asked} --graph crag --thread lamps")
+    assert (answer["used_web"], answer["fallback_corpus"]) == (False, str(saved))
+    assert "from the fallback corpus" in said("threads export lamps")
+    assert f"--index default --web-from {saved}" in said("runs case last mine.jsonl --yes")
+    assert "web.source (--web-from) changes nothing with self-rag" in said(asked, 3)
 
 
-def test_graph_and_doctor_name_it_and_calibrate_does_not_need_it(notes, saved, monkeypatch, capsys):
+def test_graph_and_doctor_name_it(saved, said, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_WEB_SOURCE", str(saved))
-    assert run(["graph", "crag", "--mermaid"]) == 0
-    assert f"web_search_node searches {saved} in place of the web" in " ".join(capsys.readouterr().err.split())
-    assert run(["graph", "plain", "--mermaid"]) == 0
-    assert str(saved) not in capsys.readouterr().err
-    run(["doctor"])
-    assert f"{saved}, a folder, is searched in place of the web" in " ".join(capsys.readouterr().out.split())
+    drawn = " ".join(said.shown("graph crag --mermaid").err.split())
+    assert f"web_search_node searches {saved} in place of the web" in drawn
+    assert str(saved) not in said.shown("graph plain --mermaid").err
+    assert f"{saved}, a folder, is searched in place of the web" in " ".join(said("doctor", None).split())
     monkeypatch.setenv("LOCAL_RAG_WEB_SOURCE", str(saved / "gone"))
-    run(["doctor"])
-    assert "is neither a folder nor an index (LOCAL_RAG_WEB_SOURCE)" in " ".join(capsys.readouterr().out.split())
+    assert "is neither a folder nor an index (LOCAL_RAG_WEB_SOURCE)" in " ".join(said("doctor", None).split())

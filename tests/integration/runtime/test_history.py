@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import stat
 import subprocess
 import sys
 import threading
-from contextlib import closing
 
 import pytest
 from support import CHECKOUT
 from support.asking import opened
+from support.databases import sql
 from support.fakes import FakeWeb, ScriptedEngine, during, time_is_up
 
 from local_rag import History
@@ -188,10 +187,15 @@ def test_several_processes_and_threads_ask_at_once(history):
         "import sys; sys.path.insert(0, 'tests')\n"
         "from support.asking import opened\n"
         "with opened(runs__keep=6) as rag:\n"
+        "    print(flush=True)\n"
         "    for number in range(4): rag.ask(f'What does plan {number} cost?', thread='plan')"
     )
-    children = [subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT) for _ in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
+    with subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        with opened(runs__keep=6) as rag:
+            for number in range(4):
+                rag.ask(f"What does plan {number} cost?", thread="plan")
+        assert child.wait() == 0
     assert len(history.turns("plan")) == 8 and len(history.runs()) == 6
     with opened() as rag:
         threads = [threading.Thread(target=rag.ask, args=(f"What does plan {n} cost?",)) for n in range(4)]
@@ -253,8 +257,7 @@ def test_a_file_that_is_no_history_is_left_alone(kind, capsys):
     if kind == "text":
         file().write_text("no database at all, but long enough to be looked at " * 40)
     else:
-        with closing(sqlite3.connect(file())) as database, database:
-            database.execute("CREATE TABLE songs (name TEXT)" if kind == "foreign" else "PRAGMA user_version = 7")
+        sql(file(), "CREATE TABLE songs (name TEXT)" if kind == "foreign" else "PRAGMA user_version = 7")
     before = file().read_bytes()
     with pytest.raises(LocalRagError, match="is no history of questions") as caught:
         History.open()
@@ -266,8 +269,7 @@ def test_a_file_that_is_no_history_is_left_alone(kind, capsys):
 def test_an_answer_that_cannot_be_read_is_one_line(history):
     with opened() as rag:
         rag.ask(QUESTION, thread="plan")
-    with closing(sqlite3.connect(file())) as database, database:
-        database.execute("""UPDATE questions SET answer = '{"text": 5}'""")
+    sql(file(), """UPDATE questions SET answer = '{"text": 5}'""")
     for read in (lambda: history.turns("plan"), lambda: history.run("last")):
         with pytest.raises(LocalRagError, match="an answer in it cannot be read"):
             read()
@@ -310,21 +312,17 @@ def test_a_judgement_takes_the_place_of_the_one_before_and_goes_when_it_is_taken
     assert history.judgements() == [again], "it needs the question and its answer, not the record"
     history.delete(judgements=[run.id])
     assert history.judgement(run.id) is None
-    with closing(sqlite3.connect(file())) as database, database:
-        assert database.execute("SELECT count(*) FROM questions").fetchone() == (0,)
+    assert sql(file(), "SELECT id FROM questions") == []
 
 
-@pytest.mark.parametrize(
-    ("about", "error"),
-    [
+def test_what_cannot_be_a_judgement_is_refused(history):
+    run, _ = asked()
+    for about, error in (
         ({"note": "x" * (LONGEST_NOTE + 1)}, "the note has 2,001 characters"),
         ({"expected": "seven", "unanswerable": True}, "has no expected answer"),
-    ],
-)
-def test_what_cannot_be_a_judgement_is_refused(history, about, error):
-    run, _ = asked()
-    with pytest.raises(UsageError, match=error):
-        history.judge(run.id, False, **about)
+    ):
+        with pytest.raises(UsageError, match=error):
+            history.judge(run.id, False, **about)
     with pytest.raises(UsageError, match="there is no run 'zzzz'"):
         history.judge("zzzz", True)
     with opened() as rag:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import cache
+
 import pytest
 from support.fakes import ScriptedEvaluator
 from support.fakes_index import remembering_minilm
@@ -77,11 +80,39 @@ def letter(path):
     make_zip(path, docx_members(f"{docx_paragraph('The buoys.')}<w:tbl>{table}</w:tbl>"))
 
 
+@contextmanager
+def indexed(base, texts, *others):
+    """Give an index of texts by the names of their files, and of the files that `others` make."""
+    (files := base / "files").mkdir()
+    for name, text in texts.items():
+        (files / name).write_text(text)
+    for make, name in others:
+        make(files / name)
+    with Index.open(base / "index", remembering_minilm(), create=True) as index:
+        index.sync([files])
+        yield index
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory, converted):
+    """Return the index of a folder with tables of seven kinds of files."""
+    texts = {"boats.md": BOATS, "berths.html": BERTHS, "fuel.csv": FUEL, "entries.csv": ENTRIES}
+    others = (sheet, "crew.xlsx"), (slides, "lamps.pptx"), (letter, "buoys.docx")
+    with indexed(tmp_path_factory.mktemp("harbour"), texts, *others) as index:
+        yield index
+
+
 STORE = """item,qty,loc.,cond.,bought,lent to,kg,paid,shown from
 Fog machine,2,Cabinet 2,broken,08/07/2023,,4.5,no,09:30
 Brass lamp,3,Barn,good,18/06/2023,Kranich Stage Club,2,yes,17:00
 Follow spot,1,Barn,good,01/02/2024,,9,no,18:15
 """
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, converted):
+    with indexed(tmp_path_factory.mktemp("store"), {"store.csv": STORE}) as index:
+        yield index
 
 
 @pytest.mark.parametrize(("question", "text", "certainty"), [
@@ -96,11 +127,8 @@ Follow spot,1,Barn,good,01/02/2024,,9,no,18:15
     ("What does the club have?", "Kranich Stage Club", "probably"),  # a common word for a name
     ("Where is the lantern of the fog machine?", "'lantern' stands in no row", "in doubt"),
 ])  # fmt: skip
-def test_a_question_in_other_words_than_the_table(tmp_path, converted, question, text, certainty):
-    (tmp_path / "store.csv").write_text(STORE)
-    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
-        made.sync([tmp_path])
-        answer = ask(made, question)
+def test_a_question_in_other_words_than_the_table(store, question, text, certainty):
+    answer = ask(store, question)
     assert text in answer.text and answer.certainty == certainty, answer.text
 
 
@@ -138,27 +166,14 @@ def test_two_comparisons_are_not_one_range():
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
 
-@pytest.fixture(scope="module")
-def harbour(tmp_path_factory, converted):
-    """Return the index of a folder with tables of seven kinds of files."""
-    base = tmp_path_factory.mktemp("harbour")
-    files = base / "files"
-    files.mkdir()
-    (files / "boats.md").write_text(BOATS)
-    (files / "berths.html").write_text(BERTHS)
-    (files / "fuel.csv").write_text(FUEL)
-    (files / "entries.csv").write_text(ENTRIES)
-    sheet(files / "crew.xlsx")
-    slides(files / "lamps.pptx")
-    letter(files / "buoys.docx")
-    with Index.open(base / "index", remembering_minilm(), create=True) as made:
-        made.sync([files])
-        yield made
+@cache
+def rag_of(index, graph):
+    """Return a Rag for all questions to an index, because compiling a graph takes longer than an answer."""
+    return Rag(Settings.load(graph=graph), index, Choice(ExtractiveEngine(remembering_minilm(), ScriptedEvaluator({}))))
 
 
 def ask(index, question, graph="plain"):
-    engine = ExtractiveEngine(remembering_minilm(), ScriptedEvaluator({}))
-    return Rag(Settings.load(graph=graph), index, Choice(engine)).ask(question, record=False)
+    return rag_of(index, graph).ask(question, record=False)
 
 
 @pytest.mark.parametrize(
@@ -276,40 +291,45 @@ def test_what_tables_do_not_say_is_never_sure(harbour, question):
 
 
 def test_what_no_cell_has_is_not_computed(tmp_path):
-    (tmp_path / "fuel.csv").write_text("Vessel,Litres,Berth\nPetrel,3,A\nFulmar,4,A\nSkua,5,A\nRazorbill,,B\nTern,,B\n")
-    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
-        index.sync([tmp_path / "fuel.csv"])
+    fuel = "Vessel,Litres,Berth\nPetrel,3,A\nFulmar,4,A\nSkua,5,A\nRazorbill,,B\nTern,,B\n"
+    with indexed(tmp_path, {"fuel.csv": fuel}) as index:
         answer = ask(index, "What is the highest of litres in berth B?")
         assert answer.certainty != "sure" and "highest" not in answer.text
 
 
 def test_tables_go_with_their_file_and_come_anew(tmp_path):
-    files = tmp_path / "files"
-    files.mkdir()
-    (files / "fuel.csv").write_text("Vessel,Litres\nPetrel,30\nFulmar,25\n")
-    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
-        index.sync([files])
+    fuel = tmp_path / "files" / "fuel.csv"
+    with indexed(tmp_path, {fuel.name: "Vessel,Litres\nPetrel,30\nFulmar,25\n"}) as index:
         assert "is 55" in ask(index, "What is the total of litres?").text
-        (files / "fuel.csv").write_text("Vessel,Litres\nPetrel,31\nFulmar,25\n")
+        fuel.write_text("Vessel,Litres\nPetrel,31\nFulmar,25\n")
         index.sync()
         assert "is 56" in ask(index, "What is the total of litres?").text
         (passage,) = index.search("litres", 1)
-        (files / "fuel.csv").write_text("No vessel took any fuel.")
+        fuel.write_text("No vessel took any fuel.")
         index.sync()
         assert index.tables([passage]) == [b""] and index.tables(index.search("fuel", 1)) == [b""]
 
 
-CLUB = "name,role,member_since\nIda Holt,chair,2009\nJon Vale,member,2021\nEve Stone,member,2014\n"
-FEES = "item,fee,remark\nkey,12 €,members pay half\nlocker,30 €,\nboat,95 €,\n"
-CODES = "code,meaning,what to do\nE01,no flame,press reset\nE09,the flue is blocked,call service\n"
-BILLS = "month,supplier,amount\n2025-01,City Heat,142.10\n2025-02,City Heat,131.75\n2025-02,Water,58.40\n"
-LEAGUE = "club,won,lost,ground\nTern Town,9,2,Quay Park\nSkua United,3,11,Mill Road\nGannets,7,5,Mill Road\n"
-LOANS = "item,borrower,lent,returned\ntent,Ivo,2025-05-01,yes\ncanoe,Mara,2025-05-03,no\nstove,Ivo,2025-06-09,no\n"
-NOVELS = "title,writer,year\nSalt Iron,Mira Pell,2003\nQuiet Fens,Lev Stroud,1987\nWinter Reeds,Lev Stroud,1991\n"
-FOOD = (
-    "| | Food | Calories |\n|---|---|---|\n| Otter | trout | 820 |\n| Heron | frogs | 390 |\n| Stoat | voles | 205 |\n"
-)
-GAS = "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,7948,\n2024-12,8137,\n"
+CLUBS = {
+    "club phones.csv": "name,role,member_since\nIda Holt,chair,2009\nJon Vale,member,2021\nEve Stone,member,2014\n",
+    "club fees.csv": "item,fee,remark\nkey,12 €,members pay half\nlocker,30 €,\nboat,95 €,\n",
+    "gas.csv": "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,7948,\n2024-12,8137,\n",
+    "error codes.csv": "code,meaning,what to do\nE01,no flame,press reset\nE09,the flue is blocked,call service\n",
+    "bills.csv": "month,supplier,amount\n2025-01,City Heat,142.10\n2025-02,City Heat,131.75\n2025-02,Water,58.40\n",
+    "league.csv": "club,won,lost,ground\nTern Town,9,2,Quay Park\nSkua United,3,11,Mill Road\nGannets,7,5,Mill Road\n",
+    "loans.csv": "item,borrower,lent,returned\ntent,Ivo,2025-05-01,yes\ncanoe,Mara,2025-05-03,no\n"
+    "stove,Ivo,2025-06-09,no\n",
+    "novels.csv": "title,writer,year\nSalt Iron,Mira Pell,2003\nQuiet Fens,Lev Stroud,1987\n"
+    "Winter Reeds,Lev Stroud,1991\n",
+    "animals.md": "| | Food | Calories |\n|---|---|---|\n| Otter | trout | 820 |\n| Heron | frogs | 390 |\n"
+    "| Stoat | voles | 205 |\n",
+}
+
+
+@pytest.fixture(scope="module")
+def clubs(tmp_path_factory, converted):
+    with indexed(tmp_path_factory.mktemp("clubs"), CLUBS) as index:
+        yield index
 
 
 @pytest.mark.parametrize(("question", "text", "sure"), [
@@ -330,22 +350,7 @@ GAS = "month,gas_meter,note\n2024-09,7731,\n2024-10,7802,heating on\n2024-11,794
     ("Who burned the club?", "burned", False),
     ("What is the food of the heron?", "Food is frogs", True),  # the first column has no name
 ])  # fmt: skip
-def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(tmp_path, converted, question, text, sure):
-    files = (
-        ("club phones.csv", CLUB),
-        ("club fees.csv", FEES),
-        ("gas.csv", GAS),
-        ("error codes.csv", CODES),
-        ("bills.csv", BILLS),
-        ("league.csv", LEAGUE),
-        ("loans.csv", LOANS),
-        ("novels.csv", NOVELS),
-        ("animals.md", FOOD),
-    )
-    for name, rows in files:
-        (tmp_path / name).write_text(rows)
-    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
-        made.sync([tmp_path])
-        answer = ask(made, question)
+def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(clubs, question, text, sure):
+    answer = ask(clubs, question)
     assert (answer.certainty == "sure") == sure
     assert text in answer.text if sure else "sum of" not in answer.text and "1 of 3" not in answer.text

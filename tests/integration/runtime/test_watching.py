@@ -228,10 +228,10 @@ def test_a_folder_that_may_not_be_read_does_not_end_it(world):
 
 @pytest.mark.slow
 def test_a_flood_of_files(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(watching, "FLOOD", 200)
+    monkeypatch.setattr(watching, "FLOOD", 50)
     with world.watched():
         world.says("watching")
-        names = [f"{number % 20}/{number}.txt" for number in range(800)]
+        names = [f"{number % 20}/{number}.txt" for number in range(200)]
         world.write(*names)
         for name in names[::4]:
             (world.notes / name).unlink()

@@ -25,26 +25,29 @@ TEXT = "The lamp was lit in 1871 by Ada Moren. It burned whale oil."
 OIL = "Whale oil was sold in barrels at the harbour. Nobody liked its smell."
 BREAD = "Bread dough must rest for two hours."
 LIT = "Who lit the lamp?"
-ADA = {"text": "Ada Moren", "answer_start": TEXT.index("Ada")}
+ADA = '{"text": "Ada Moren", "answer_start": 28}'
+SQUAD = f"""{{"data": [
+  {{"title": "Skerry_Light", "paragraphs": [
+    {{"context": "{TEXT}", "qas": [
+      {{"question": "{LIT}", "answers": [{ADA}]}},
+      {{"question": "Who broke the lamp?", "answers": [], "is_impossible": true}},
+      {{"question": "Where?", "answers": [{{"text": "Ada", "answer_start": 0}}]}}
+    ]}},
+    {{"context": "{OIL}", "qas": [{{"question": "Who liked it?", "answers": []}}]}}
+  ]}},
+  {{"title": "Bread", "paragraphs": [
+    {{"context": "{BREAD}", "qas": [
+      {{"question": "How long does dough rest?", "answers": [{{"text": "two hours", "answer_start": 26}}]}}
+    ]}}
+  ]}}
+]}}"""
 
 
 @pytest.fixture
 def squad(tmp_path):
     """Return questions in the format of SQuAD 2.0; the offset of the third is wrong."""
-    lamp = [
-        {"question": LIT, "answers": [ADA]},
-        {"question": "Who broke the lamp?", "answers": [], "is_impossible": True},
-        {"question": "Where?", "answers": [{"text": "Ada", "answer_start": 0}]},
-    ]
-    oil = [{"question": "Who liked it?", "answers": []}]
-    bread = [{"question": "How long does dough rest?", "answers": [{"text": "two hours", "answer_start": 26}]}]
-    articles = {"Skerry_Light": [(TEXT, lamp), (OIL, oil)], "Bread": [(BREAD, bread)]}
-    data = [
-        {"title": title, "paragraphs": [{"context": text, "qas": qas} for text, qas in of]}
-        for title, of in articles.items()
-    ]
     file = tmp_path / "dev.json"
-    file.write_text(json.dumps({"data": data}), encoding="utf-8")
+    file.write_text(SQUAD, encoding="utf-8")
     return file
 
 
@@ -53,13 +56,12 @@ def test_questions_and_pairs_of_public_formats(squad, tmp_path):
     assert read[0] == Example(LIT, TEXT, "Skerry Light", 28, 37, PRESENT)
     assert [example.start >= 0 for example in read] == [True, False, False, True]
     lines = tmp_path / "more.jsonl"
-    lines.write_text(json.dumps({"question": LIT, "context": TEXT, "answers": [ADA]}))
+    lines.write_text(f'{{"question": "{LIT}", "context": "{TEXT}", "answers": [{ADA}]}}')
     assert list(questions(lines)) == [Example(LIT, TEXT, "", 28, 37, PRESENT)]
-    rows = [
-        {"premise": TEXT, "hypothesis": "Ada lit it.", "label": "entailment"},
-        {"sentence1": TEXT, "sentence2": "Bo lit it.", "gold_label": "contradiction"},
-    ]
-    lines.write_text("\n".join(map(json.dumps, rows)))
+    lines.write_text(f"""\
+{{"premise": "{TEXT}", "hypothesis": "Ada lit it.", "label": "entailment"}}
+{{"sentence1": "{TEXT}", "sentence2": "Bo lit it.", "gold_label": "contradiction"}}
+""")
     assert list(pairs(lines)) == [Pair("Ada lit it.", TEXT, True), Pair("Bo lit it.", TEXT, False)]
 
 

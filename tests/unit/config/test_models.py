@@ -6,7 +6,6 @@ import json
 import os
 
 import pytest
-import yaml
 
 from local_rag.config.models import ROLES, EmbedderSpec, Models, load_models, packaged_file, total_memory
 from local_rag.config.settings import Settings, names
@@ -14,12 +13,10 @@ from local_rag.config.values import Flags
 from local_rag.core.errors import ConfigError, ModelMissing
 from local_rag.index.embed import weights
 
-TOY = {"path": "toy", "dimension": 3, "window": 20}
 
-
-def write(path, embedders):
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump({"embedders": embedders}), encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -27,6 +24,12 @@ def write(path, embedders):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def models_of(folder):
+    """Return a function that loads the models of a person's own file in the current folder."""
+    return lambda text: load_models(Settings.load(models=write(folder / "mine.yaml", text).name))
 
 
 def test_every_setting_is_a_keyword_that_a_type_checker_knows():
@@ -41,21 +44,18 @@ def test_the_packaged_file_knows_minilm_and_its_hash():
     assert weights.sha256(weights.folder(spec) / weights.WEIGHTS) == spec.sha256
 
 
-def test_earlier_files_win_key_by_key(folder):
+def test_earlier_files_win_key_by_key(models_of):
     settings = Settings.load()
-    write(settings.config_folder / "models.yaml", {"minilm": {"window": 100, "query_prefix": "config"}, "toy": TOY})
-    flag = write(folder / "mine.yaml", {"minilm": {"query_prefix": "flag"}})
-    spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
+    write(settings.config_folder / "models.yaml", "embedders: {minilm: {window: 100, query_prefix: config}}")
+    spec = models_of("embedders: {minilm: {query_prefix: flag}}").embedder("minilm")
     assert (spec.query_prefix, spec.window, spec.dimension) == ("flag", 100, 384)
     assert load_models(settings).embedder("minilm").query_prefix == "config"
 
 
-def test_a_new_location_replaces_the_whole_old_one(folder):
-    flag = write(folder / "mine.yaml", {"minilm": {"path": "elsewhere"}})
-    spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
+def test_a_new_location_replaces_the_whole_old_one(folder, models_of):
+    spec = models_of("embedders: {minilm: {path: elsewhere}}").embedder("minilm")
     assert (spec.package, spec.path) == ("", str(folder / "elsewhere"))
-    flag = write(folder / "mine.yaml", {"minilm": {"model": "somebody/minilm"}})
-    spec = load_models(Settings.load(models=str(flag))).embedder("minilm")
+    spec = models_of("embedders: {minilm: {model: somebody/minilm}}").embedder("minilm")
     assert (spec.package, spec.path, spec.model) == ("", "", "somebody/minilm")
 
 
@@ -67,9 +67,7 @@ def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
             getattr(load_models(settings), kind)(settings.get(kind))
         return f"{caught.value}\n{caught.value.hint}"
 
-    config = home / "config" / "config.yaml"
-    config.parent.mkdir(exist_ok=True)
-    config.write_text(f"{kind}: large\n")
+    config = write(home / "config" / "config.yaml", f"{kind}: large\n")
     assert f"there is no {kind} 'large' ({config}): " in met() and f"\nwrite {kind}: " in met()
     assert met().endswith(f" in {config}")
     monkeypatch.setenv(f"LOCAL_RAG_{kind.upper()}", "huge")
@@ -79,55 +77,42 @@ def test_an_unknown_name_is_mended_where_it_stands(home, monkeypatch, kind):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("text", "reason"),
     [
-        ({"embedders": {"toy": TOY | {"window": "long"}}}, "embedders.toy.window"),
-        ({"embedders": {"toy": TOY | {"colour": "red"}}}, "embedders.toy.colour"),
-        ({"embedders": {"toy": {"dimension": 3, "window": 20}}}, "name either 'model'"),
-        ({"embedders": {"toy": TOY | {"sha256": "abc"}}}, "embedders.toy.sha256"),
-        ({"embedders": ["toy"]}, "'embedders' must hold"),
-        ({"embeders": {}}, "no key 'embeders'"),
-        ({"ollama": {"model": {}}}, r"no key 'ollama\.model'"),
-        ({"ollama": ["models"]}, "'ollama' must hold"),
-        ({"ollama": {"models": ["gemma3"]}}, r"'ollama\.models' must hold"),
-        ({"ollama": {"profiles": {"16gb": None}}}, r"'ollama\.profiles\.16gb' must hold"),
-        ({"ollama": {"models": {"gemma3:4b": {"size": 3}}}}, r"no key 'ollama\.models\.gemma3:4b\.size'"),
+        ("embedders: {toy: {path: toy, dimension: 3, window: long}}", "embedders.toy.window"),
+        ("embedders: {toy: {path: toy, dimension: 3, window: 20, colour: red}}", "embedders.toy.colour"),
+        ("embedders: {toy: {dimension: 3, window: 20}}", "name either 'model'"),
+        ("embedders: {toy: {path: toy, dimension: 3, window: 20, sha256: abc}}", "embedders.toy.sha256"),
+        ("embedders: [toy]", "'embedders' must hold"),
+        ("embeders: {}", "no key 'embeders'"),
+        ("ollama: {model: {}}", r"no key 'ollama\.model'"),
+        ("ollama: [models]", "'ollama' must hold"),
+        ("ollama: {models: [gemma3]}", r"'ollama\.models' must hold"),
+        ("ollama: {profiles: {16gb: null}}", r"'ollama\.profiles\.16gb' must hold"),
+        ('ollama: {models: {"gemma3:4b": {size: 3}}}', r"no key 'ollama\.models\.gemma3:4b\.size'"),
         (
-            {"ollama": {"models": {"gemma3:4b": {"think": "hard"}}}},
+            'ollama: {models: {"gemma3:4b": {think: hard}}}',
             r"gemma3:4b\.think: expected true or false, or expected low, medium, high or max",
         ),
-        ({"ollama": {"models": {"gemma3:4b": {"download": -1}}}}, r"ollama\.models\.gemma3:4b\.download"),
-        ({"ollama": {"profiles": {"16gb": {"num_ctx": 100}}}}, r"ollama\.profiles\.16gb\.num_ctx"),
-        ({"ollama": {"profiles": {"16gb": {"model": ""}}}}, r"ollama\.profiles\.16gb\.model"),
-        ({"ollama": {"profiles": {"16gb": {"roles": {"writer": "x"}}}}}, r"16gb\.roles\.writer: .*generator"),
-        ({"ollama": {"profiles": {"16gb": {"roles": {"grader": ""}}}}}, r"16gb\.roles\.grader"),
-        ({"ollama": {"profiles": {"mine": {"memory": 16}}}}, r"ollama\.profiles\.mine\.model: expected a value"),
+        ('ollama: {models: {"gemma3:4b": {download: -1}}}', r"ollama\.models\.gemma3:4b\.download"),
+        ("ollama: {profiles: {16gb: {num_ctx: 100}}}", r"ollama\.profiles\.16gb\.num_ctx"),
+        ("ollama: {profiles: {16gb: {model: ''}}}", r"ollama\.profiles\.16gb\.model"),
+        ("ollama: {profiles: {16gb: {roles: {writer: x}}}}", r"16gb\.roles\.writer: .*generator"),
+        ("ollama: {profiles: {16gb: {roles: {grader: ''}}}}", r"16gb\.roles\.grader"),
+        ("ollama: {profiles: {mine: {memory: 16}}}", r"ollama\.profiles\.mine\.model: expected a value"),
     ],
 )
-def test_mistakes_are_named(folder, content, reason):
-    (folder / "mine.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+def test_mistakes_are_named(folder, models_of, text, reason):
     with pytest.raises(ConfigError, match=reason) as caught:
-        load_models(Settings.load(models="mine.yaml"))
+        models_of(text)
     assert str(caught.value).startswith(str(folder / "mine.yaml"))
 
 
-def test_a_mistake_is_told_with_the_file_that_made_it(folder):
-    settings = Settings.load(models=str(folder / "flag.yaml"))
-    write_ollama(settings.config_folder / "models.yaml", profiles={"16gb": {"num_ctx": "wide"}})
-    write_ollama(folder / "flag.yaml", profiles={"16gb": {"memory": 15}})
+def test_a_mistake_is_told_with_the_file_that_made_it(models_of):
+    own = write(Settings.load().config_folder / "models.yaml", "ollama: {profiles: {16gb: {num_ctx: wide}}}")
     with pytest.raises(ConfigError) as caught:
-        load_models(settings)
-    assert str(caught.value).startswith(str(settings.config_folder / "models.yaml"))
-
-
-def write_ollama(path, models=None, profiles=None):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump({"ollama": {"models": models, "profiles": profiles}}), encoding="utf-8")
-    return path
-
-
-def with_ollama(path, **sections):
-    return load_models(Settings.load(models=str(write_ollama(path, **sections))))
+        models_of("ollama: {profiles: {16gb: {memory: 15}}}")
+    assert str(caught.value).startswith(str(own))
 
 
 GB = 1_000_000_000
@@ -161,28 +146,24 @@ def test_an_unknown_profile_lists_the_known_ones_and_hints_at_the_one_that_fits(
         Models(embedders={}).profile()
 
 
-def test_of_two_profiles_for_the_same_memory_the_users_own_wins(folder):
-    models = with_ollama(folder / "mine.yaml", profiles={"mine": {"memory": 16, "model": "mistral"}})
+def test_of_two_profiles_for_the_same_memory_the_users_own_wins(models_of):
+    models = models_of("ollama: {profiles: {mine: {memory: 16, model: mistral}}}")
     assert models.profile(memory=16 * GB).name == "mine"
     assert models.profile("mine").num_ctx == 8192
 
 
-def test_one_model_does_everything_unless_a_role_names_another(folder):
-    models = with_ollama(
-        folder / "mine.yaml",
-        profiles={"two": {"memory": 16, "model": "large", "roles": {"router": "small", "grader": "small"}}},
-    )
+def test_one_model_does_everything_unless_a_role_names_another(models_of):
+    models = models_of("ollama: {profiles: {two: {memory: 16, model: large, roles: {router: small, grader: small}}}}")
     one, two = models.profile("16gb"), models.profile("two")
     assert {one.model_for(role) for role in ROLES} == {one.model} and one.models == (one.model,)
     assert [two.model_for(role) for role in ROLES] == ["small", "small", "large", "large"]
     assert two.models == ("small", "large")
 
 
-def test_profiles_merge_key_by_key_and_role_by_role(folder):
-    settings = Settings.load()
-    roles = {"grader": "config", "rewriter": "config"}
-    write_ollama(settings.config_folder / "models.yaml", profiles={"16gb": {"num_ctx": 2048, "roles": roles}})
-    models = with_ollama(folder / "mine.yaml", profiles={"16gb": {"roles": {"grader": "flag"}}, "8gb": {"roles": None}})
+def test_profiles_merge_key_by_key_and_role_by_role(models_of):
+    own = "ollama: {profiles: {16gb: {num_ctx: 2048, roles: {grader: config, rewriter: config}}}}"
+    write(Settings.load().config_folder / "models.yaml", own)
+    models = models_of("ollama: {models: null, profiles: {16gb: {roles: {grader: flag}}, 8gb: {roles: null}}}")
     profile = models.profile("16gb")
     assert (profile.memory, profile.num_ctx) == (16, 2048)
     assert profile.roles == {"grader": "flag", "rewriter": "config"}
@@ -192,30 +173,29 @@ def test_profiles_merge_key_by_key_and_role_by_role(folder):
 @pytest.mark.parametrize(
     ("keys", "ours"),
     [
-        ({"model": "mistral"}, False),
-        ({"model": "qwen3:4b-instruct"}, True),
-        ({"roles": {"grader": "mistral"}}, False),
-        ({"num_ctx": 2048}, True),
-        ({"memory": 15}, True),
+        ("model: mistral", False),
+        ('model: "qwen3:4b-instruct"', True),
+        ("roles: {grader: mistral}", False),
+        ("num_ctx: 2048", True),
+        ("memory: 15", True),
     ],
 )
-def test_a_profile_is_ours_until_somebody_chooses_a_model(folder, keys, ours):
-    models = with_ollama(folder / "mine.yaml", profiles={"16gb": keys})
+def test_a_profile_is_ours_until_somebody_chooses_a_model(models_of, keys, ours):
+    models = models_of(f"ollama: {{profiles: {{16gb: {{{keys}}}}}}}")
     assert models.profile("16gb").ours is ours
     assert models.profile("32gb").ours
 
 
-def test_a_tag_takes_over_what_is_known_of_all_tags(folder):
-    models = with_ollama(
-        folder / "mine.yaml",
-        models={
-            "toy": {"think": "medium", "about": "all"},
-            "toy:2b": {"download": 2, "about": "small"},
-            "toy:latest": {"window": 1000},
-            "only:latest": {"download": 7},
-            "registry:5000/toy": {"download": 9},
-        },
-    )
+def test_a_tag_takes_over_what_is_known_of_all_tags(models_of):
+    models = models_of("""
+ollama:
+  models:
+    toy: {think: medium, about: all}
+    "toy:2b": {download: 2, about: small}
+    "toy:latest": {window: 1000}
+    "only:latest": {download: 7}
+    "registry:5000/toy": {download: 9}
+""")
     small = models.spec("toy:2b")
     assert (small.name, small.think, small.download, small.about) == ("toy:2b", "medium", 2, "small")
     assert models.spec("toy:9b").think == "medium" and models.spec("toy:9b").download is None
@@ -261,13 +241,12 @@ def test_the_expected_memory_follows_the_formula_at_the_top_of_the_file():
         assert spec.memory == pytest.approx(spec.download + 2 * values * 2 * 8192 / GB + 0.5, abs=0.051), name
 
 
-def test_the_examples_at_the_top_of_the_file_work(folder):
+def test_the_examples_at_the_top_of_the_file_work(models_of):
     lines = packaged_file().read_text(encoding="utf-8").splitlines()
     starts = [number for number, line in enumerate(lines) if line == "#   ollama:"]
     assert len(starts) == 2
     for start in starts:
-        (folder / "mine.yaml").write_text("\n".join(line[4:] for line in lines[start : start + 3]), encoding="utf-8")
-        profiles = load_models(Settings.load(models="mine.yaml")).profiles
+        profiles = models_of("\n".join(line[4:] for line in lines[start : start + 3])).profiles
         assert [profile.ours for profile in profiles.values()].count(False) == 1
     assert profiles["mine"].models == ("llama3.2:3b", "qwen3:8b")
 

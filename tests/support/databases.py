@@ -1,0 +1,11 @@
+"""Change or read a database past the program."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+
+def sql(path, statement, *values):
+    with closing(sqlite3.connect(path)) as database, database:
+        return database.execute(statement, values).fetchall()
