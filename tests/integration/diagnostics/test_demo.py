@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
-from pathlib import Path
 
 import pytest
+from lxml import html
 from support.fakes_index import HashingEmbedder, minilm
 
 from local_rag.config.values import Values
@@ -71,38 +70,7 @@ def test_foreign_questions_are_foreign(passages):
     ]
 
 
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-@cache
-def pages(path: Path) -> tuple[str, ...]:
-    """Return the text of a document by independent means, one string per page if there are pages."""
-    if path.suffix == ".pdf":
-        import pypdfium2
-
-        with pypdfium2.PdfDocument(path) as pdf:
-            return tuple(page.get_textpage().get_text_bounded().replace("\r\n", "\n") for page in pdf)
-    if path.suffix == ".docx":
-        import mammoth
-
-        with path.open("rb") as file:
-            return (mammoth.extract_raw_text(file).value,)
-    if path.suffix == ".html":
-        from lxml import html
-
-        return ("\n\n".join(" ".join(part.text_content().split()) for part in html.parse(path).iter("p", "td", "li")),)
-    return (path.read_text(encoding="utf-8"),)
-
-
-def test_the_handbook_is_complete():
-    assert sorted(path.name for path in demo.DOCUMENTS.iterdir()) == NAMES
-    assert all(500 <= len(" ".join(pages(demo.DOCUMENTS / name)).split()) <= 1200 for name in NAMES)
-    assert len(pages(demo.DOCUMENTS / "rag-evaluation.pdf")) == 4
-
-
 def test_the_page_asks_nothing_of_the_network():
-    from lxml import html
-
     tree = html.parse(demo.DOCUMENTS / "corrective-rag.html")
     assert not tree.xpath("//@src | //link/@href | //script")
     links = [link for link in tree.xpath("//a/@href") if link != "#"]
@@ -113,7 +81,7 @@ def test_the_page_asks_nothing_of_the_network():
 
 def test_the_guide_agrees_with_the_settings():
     values = Values()
-    guide = " ".join(pages(demo.DOCUMENTS / "local-rag.txt")[0].split())
+    guide = " ".join((demo.DOCUMENTS / "local-rag.txt").read_text(encoding="utf-8").split())
     number = ("no", "one", "two", "three", "four", "five", "six")
     assert f"at most {values.chunks.size} tokens" in guide
     assert f"{number[values.k].capitalize()} passages are retrieved" in guide
