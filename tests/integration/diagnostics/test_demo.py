@@ -38,10 +38,8 @@ def passages(tmp_path_factory):
 def test_every_kind_of_case_is_there_once():
     assert demo.CASES.read_text(encoding="utf-8").splitlines() == [line_of(case) for case in CASES.values()]
     assert max(Counter(fold(case.question) for case in CASES.values()).values()) == 1
-    hops = Counter(case.hops for case in ANSWERABLE)
-    routes = Counter((case.answerable, case.route) for case in CASES.values())
-    assert hops[1] >= 12 and hops[2] >= 4
-    assert routes[False, None] >= 6 and routes[False, "web_search"] + routes[True, "web_search"] >= 4
+    assert {case.hops for case in ANSWERABLE} >= {1, 2}
+    assert {case.route for case in CASES.values() if not case.answerable} == {None, "web_search"}
     assert {target.file for case in ANSWERABLE for target in case.relevant} == {*NAMES, "hyde.html"}
     by_question = {case.question: case.answerable for case in CASES.values()}
     assert (by_question[demo.ANSWERED], by_question[demo.NOT_ANSWERED]) == (True, False)

