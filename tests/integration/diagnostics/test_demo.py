@@ -17,7 +17,7 @@ from local_rag.text.words import fold
 
 CASES = {case.id: case for case in read_cases(demo.CASES)}
 ANSWERABLE = [case for case in CASES.values() if case.answerable]
-NAMES = ["adaptive-rag.docx", "corrective-rag.html", "local-rag.txt", "rag-evaluation.pdf", "self-rag.md"]
+NAMES = "adaptive-rag.docx corrective-rag.html local-rag.txt rag-evaluation.pdf self-rag.md".split()
 
 
 class Tokens(HashingEmbedder):
@@ -63,9 +63,7 @@ def test_a_label_is_true(case, passages):
 
 def test_foreign_questions_are_foreign(passages):
     everything = fold(" ".join(one.text for one in passages))
-    assert not [
-        word for word in ("rental", "pancake", "marathon", "lisbon", "football", "barrel") if word in everything
-    ]
+    assert not [word for word in "rental pancake marathon lisbon football barrel".split() if word in everything]
 
 
 def test_the_page_asks_nothing_of_the_network():
@@ -80,7 +78,7 @@ def test_the_page_asks_nothing_of_the_network():
 def test_the_guide_agrees_with_the_settings():
     values = Values()
     guide = " ".join((demo.DOCUMENTS / "local-rag.txt").read_text(encoding="utf-8").split())
-    number = ("no", "one", "two", "three", "four", "five", "six")
+    number = "no one two three four five six".split()
     assert f"at most {values.chunks.size} tokens" in guide
     assert f"{number[values.k].capitalize()} passages are retrieved" in guide
     assert f"{values.graph} is the default" in guide

@@ -50,8 +50,8 @@ def hosts(found):
     return {(one.host, one.port, one.what) for one in found.contacts}
 
 
-HERE = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "localhost", "a.LocalHost.", ""]
-ELSEWHERE = ["192.0.2.1", "10.0.0.1", "fe80::1%eth0", "::ffff:192.0.2.1", "224.0.0.251", "localhost.example.org", "x"]
+HERE = ["", *"127.0.0.1 127.9.9.9 ::1 ::ffff:127.0.0.1 0.0.0.0 :: localhost a.LocalHost.".split()]
+ELSEWHERE = "192.0.2.1 10.0.0.1 fe80::1%eth0 ::ffff:192.0.2.1 224.0.0.251 localhost.example.org x".split()
 
 
 @pytest.mark.parametrize("host", [*HERE, *ELSEWHERE])

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 FIRST, FOLLOW_UP = "When does the lease of the warehouse end?", "And what do such warehouses usually cost in Antwerp?"
 SAID = "Project Marabou: the lease of the Zanzibar warehouse ends in October, says the accountant Quillfeather."
-CANARIES = ["marabou", "zanzibar", "quillfeather", "october", "ptarmigan", "wolverine", "xylograph", "yellowhammer"]
+CANARIES = "marabou zanzibar quillfeather october ptarmigan wolverine xylograph yellowhammer".split()
 """In the passages and so in the last answer; in the names of files, titles, headings and frequent words."""
 
 

@@ -50,7 +50,7 @@ def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_pa
     folder, seen = tmp_path / "data" / "deep", []
     page.when_asked = lambda: seen.append(logged(folder))
     with SearchPage() as proxy:
-        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "DDGS_PROXY"):
+        for name in "HTTP_PROXY http_proxy HTTPS_PROXY ALL_PROXY all_proxy DDGS_PROXY".split():
             monkeypatch.setenv(name, proxy.url())
         monkeypatch.setenv("NO_PROXY", "")
         monkeypatch.setattr(search, "COMMAND", (*page.command, proxy.url()))
@@ -161,7 +161,7 @@ def test_no_pause_goes_beyond_the_deadline_and_the_clock_of_the_run_ends_one(rep
 
 
 def test_the_process_gets_hardly_any_environment(tmp_path, monkeypatch):
-    for name in ("PYTHONSTARTUP", "SSL_CERT_FILE", "RUST_LOG", "LOCAL_RAG_DEBUG", "AWS_SECRET_ACCESS_KEY"):
+    for name in "PYTHONSTARTUP SSL_CERT_FILE RUST_LOG LOCAL_RAG_DEBUG AWS_SECRET_ACCESS_KEY".split():
         monkeypatch.setenv(name, "secret")
     given = []
     monkeypatch.setattr(child_process, "run", lambda *arguments: given.append(arguments[3]) or Finished(None, b"", b""))

@@ -40,7 +40,7 @@ def placeholders(text):
     return set(re.findall(r"\{(\w+)", text))
 
 
-ALIKE = {"page", "similarity", "in_index", "web", "of_pages.0", "of_pages.1", "stand_out.dates"}
+ALIKE = "page similarity in_index web of_pages.0 of_pages.1 stand_out.dates".split()
 """Texts that are the same in two languages."""
 
 
