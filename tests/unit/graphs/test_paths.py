@@ -152,14 +152,6 @@ TABLE = [
     adaptive(
         f"route_question web_search {GRADED} {WRITTEN}", source="web_search", relevant=["y"], web=True, consent=False
     ),
-    adaptive(
-        f"route_question web_search {GRADED} {AGAIN} {AGAIN} give_up",
-        "abstained",
-        source="web_search",
-        relevant=["n"],
-        web=True,
-        consent=False,
-    ),
     adaptive("route_question web_search give_up", "abstained", source="web_search", web=True, late="consent"),
     adaptive(
         f"route_question web_search {WRITTEN} {GRADED} {WRITTEN}",

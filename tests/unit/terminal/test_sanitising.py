@@ -84,7 +84,7 @@ def an_answer(console, text):
 
 def a_sync_a_status_and_a_search(console, text):
     report = filled(SyncReport, text)
-    keys = ("source", "title", "heading", "chunk_id", "origin", "url")
+    keys = "source title heading chunk_id origin url".split()
     scores = {"page": None, "start": 0, "end": 1, "score": 0.5, "rank_score": 0.1}
     yield from (*report_parts(report), *report_parts(report, all_warnings=True))
     yield from file_lines([filled(IndexedFile, text)], str)
