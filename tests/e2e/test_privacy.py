@@ -13,6 +13,7 @@ import pytest
 from support import TESTS
 from support.processes import NO_ROUTE, namespaces
 
+from local_rag.cli.app import run
 from local_rag.diagnostics.recorded import TO_ADDRESS
 
 pytestmark = pytest.mark.usefixtures("converted")
@@ -21,7 +22,7 @@ EVENTS = f"events = {sorted(TO_ADDRESS | {'socket.getaddrinfo', 'socket.gethostb
 """The first line of a program: the audit events of a process that contacts somebody, by address or by name."""
 
 MAIN_JOB = """
-import contextlib, os, sys
+import io, os, sys
 notes, tests = sys.argv[1:]
 calls, allowed = [], None
 def guard(event, arguments):
@@ -33,42 +34,47 @@ def guard(event, arguments):
         raise OSError("called out")
 sys.addaudithook(guard)
 
-stack = contextlib.ExitStack()
-if tests:
-    sys.path.insert(0, tests)
-    from support.ollama_mind import mind
-    from support.ollama_server import Model, OllamaServer
-    server = stack.enter_context(OllamaServer())
+from local_rag.cli.app import run
+cases = os.path.join(os.path.dirname(notes), "cases.jsonl")
+CASES = '''{"question": "What does the greenhouse cost?", "answers": ["4,200 euros"], "relevant": ["plan.md"]}
+{"question": "Who won the cup final in 1998?", "answerable": false, "route": "web_search"}
+'''
+
+def ask_and_evaluate():
+    for graph in ("plain", "self-rag", "crag", "adaptive"):
+        assert run(["ask", "What does the greenhouse cost?", "--graph", graph]) == 0, graph
+    assert run(["ask", "Who won the cup final in 1998?", "--graph", "adaptive"]) in (3, 4)
+    sys.stdin = io.StringIO("What does the greenhouse cost?\\nAnd the fence?\\n/sources\\n/threads\\n")
+    assert run(["chat", "--thread", "garden"]) == 0
+    assert run(["ask", "And when was it paid for?", "--thread", "garden"]) in (0, 3, 4)
+    assert run(["threads", "delete", "garden"]) == 0
+    assert run(["doctor"]) == 0
+    with open(cases, "w") as out:
+        out.write(CASES)
+    assert run(["eval", "make", cases, "--yes", "--count", "2", "--unanswerable", "1"]) == 0
+    os.environ["LOCAL_RAG_WEB_ENABLED"] = "on"
+    assert run(["eval", cases, "--graph", "adaptive", "--graph", "crag"]) == 0
+    del os.environ["LOCAL_RAG_WEB_ENABLED"]
+
+assert run(["index", notes]) == 0
+ask_and_evaluate()
+assert run(["ask", "What does the greenhouse cost?", "--thread", "garden"]) == 0
+for command in (["list"], ["show", "garden"], ["export", "garden"]):
+    assert run(["threads", *command]) == 0, command
+assert run(["search", "greenhouse"]) == 0
+assert not calls, calls
+
+sys.path.insert(0, tests)
+from support.ollama_mind import mind
+from support.ollama_server import Model, OllamaServer
+with OllamaServer() as server:
     server.models["qwen3:4b-instruct"] = Model()
     server.always = mind
     os.environ["OLLAMA_HOST"] = server.host
     os.environ["LOCAL_RAG_PROFILE"] = "16gb"
     allowed = ("127.0.0.1", int(server.host.rpartition(":")[2]))
-
-from local_rag.cli.app import run
-assert run(["index", notes]) == 0
-for graph in ("plain", "self-rag", "crag", "adaptive"):
-    assert run(["ask", "What does the greenhouse cost?", "--graph", graph]) == 0, graph
-    assert run(["ask", "Who won the cup final in 1998?", "--graph", graph]) in (3, 4), graph
-import io
-sys.stdin = io.StringIO("What does the greenhouse cost?\\nAnd the fence?\\n/sources\\n/threads\\n")
-assert run(["chat", "--thread", "garden"]) == 0
-assert run(["ask", "And when was it paid for?", "--thread", "garden"]) in (0, 3, 4)
-for command in (["list"], ["show", "garden"], ["export", "garden"], ["delete", "garden"]):
-    assert run(["threads", *command]) == 0, command
-assert run(["search", "greenhouse"]) == 0
-assert run(["doctor"]) == 0
-assert run(["demo"]) == 0
-cases = os.path.join(os.path.dirname(notes), "cases.jsonl")
-with open(cases, "w") as out:
-    out.write('{"question": "What does the greenhouse cost?", "answers": ["4,200 euros"], "relevant": ["plan.md"]}\\n')
-    out.write('{"question": "Who won the cup final in 1998?", "answerable": false, "route": "web_search"}\\n')
-assert run(["eval", "make", cases, "--yes", "--count", "2", "--unanswerable", "1"]) == 0
-os.environ["LOCAL_RAG_WEB_ENABLED"] = "on"
-assert run(["eval", cases, "--graph", "adaptive", "--graph", "crag"]) == 0
-if tests:
+    ask_and_evaluate()
     assert len(server.chats) > 10, "the model was asked"
-stack.close()
 assert not calls, calls
 native = {"ddgs", "primp", "hf_xet"} & set(sys.modules)
 assert not native, native
@@ -100,15 +106,19 @@ def notes(tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("with_ollama", [False, True], ids=["no model", "ollama"])
-def test_the_main_job_opens_no_socket_to_elsewhere_whatever_the_environment_says(notes, with_ollama):
-    """Run without a route if the system allows it, so that sockets opened past Python fail too."""
-    unplugged = NO_ROUTE if namespaces() else []
-    command = [*unplugged, sys.executable, "-W", "error", "-c", EVENTS + MAIN_JOB, str(notes)]
-    command += [str(TESTS) if with_ollama else ""]
-    done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
+def shown(program, *arguments, env, before=()):
+    """Return stdout of a program that ends well, and its stderr."""
+    command = [*before, sys.executable, "-W", "error", "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("NOTHING LEFT\n")
+    return done.stdout, done.stderr
+
+
+def test_the_main_job_opens_no_socket_to_elsewhere_whatever_the_environment_says(notes):
+    """Run without a route if the system allows it, so that sockets opened past Python fail too."""
+    unplugged = NO_ROUTE if namespaces() else ()
+    stdout, _ = shown(EVENTS + MAIN_JOB, notes, TESTS, env=os.environ | HOSTILE, before=unplugged)
+    assert stdout.endswith("NOTHING LEFT\n")
 
 
 TRACED = """
@@ -158,10 +168,8 @@ print("NOTHING LEFT")
 
 def test_tracing_variables_send_nothing_from_questions_and_retrievers(notes):
     environment = {name: value for name, value in (os.environ | HOSTILE).items() if "PROXY" not in name}
-    command = [sys.executable, "-c", TRACED, str(notes)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("NOTHING LEFT\n")
+    stdout, _ = shown(TRACED, notes, env=environment)
+    assert stdout.endswith("NOTHING LEFT\n")
 
 
 LIBRARY = """
@@ -210,9 +218,5 @@ print("NOTHING CHANGED")
 
 
 def test_a_program_that_uses_the_library_stays_as_it_is_and_nothing_leaves_it(notes):
-    indexed = subprocess.run([sys.executable, "-m", "local_rag", "index", str(notes)], capture_output=True, text=True)
-    assert indexed.returncode == 0, indexed.stderr
-    command = [sys.executable, "-W", "error", "-c", EVENTS + LIBRARY]
-    done = subprocess.run(command, env=os.environ | HOSTILE, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == ("NOTHING CHANGED\n", "")
+    assert run(["index", str(notes)]) == 0
+    assert shown(EVENTS + LIBRARY, env=os.environ | HOSTILE) == ("NOTHING CHANGED\n", "")

@@ -12,6 +12,7 @@ other path, which answers 404 without it.
 from __future__ import annotations
 
 import datetime
+import json
 import socketserver
 import ssl
 import sys
@@ -23,6 +24,7 @@ from ipaddress import ip_address
 from urllib.parse import parse_qs
 
 from local_rag.core import child_process
+from local_rag.core.child_process import Finished
 from local_rag.web.addresses import public_addresses
 
 
@@ -169,6 +171,26 @@ def authority(file, name):
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(file)
     return server
+
+
+class SearchProcess:
+    """Take the place of the process that searches: note the requests, and reply with results.
+
+    Each result is (title, link, snippet).
+    """
+
+    def __init__(self, *results):
+        self.results, self.status, self.requests = [*results], 200, []
+
+    @property
+    def queries(self):
+        return [request["query"] for request in self.requests]
+
+    def run(self, command, request, seconds, env):
+        self.requests.append(json.loads(request))
+        results = [[link, title, snippet] for title, link, snippet in self.results] if self.status == 200 else []
+        reply = {"status": self.status, "results": results, "error": ""}
+        return Finished(0, json.dumps(reply).encode(), b"")
 
 
 RESULT = """

@@ -25,6 +25,4 @@ def test_tests_reach_for_no_private_name(pattern):
 def test_the_check_would_notice():
     assert PATCHED.search('monkeypatch.setattr(installer, "_pip", None)')
     assert PATCHED.search('monkeypatch.setattr("local_rag.web.fetch._resolve", None)')
-    assert PATCHED.search('monkeypatch.setattr(text, "_BATCH", 1)')
-    assert IMPORTED.search("from local_rag.web import _resolve")
     assert IMPORTED.search("from local_rag.web import _LIMIT")

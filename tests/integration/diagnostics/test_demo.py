@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
-from pathlib import Path
 
 import pytest
+from lxml import html
 from support.fakes_index import HashingEmbedder, minilm
 
 from local_rag.config.values import Values
@@ -18,7 +17,7 @@ from local_rag.text.words import fold
 
 CASES = {case.id: case for case in read_cases(demo.CASES)}
 ANSWERABLE = [case for case in CASES.values() if case.answerable]
-NAMES = ["adaptive-rag.docx", "corrective-rag.html", "local-rag.txt", "rag-evaluation.pdf", "self-rag.md"]
+NAMES = "adaptive-rag.docx corrective-rag.html local-rag.txt rag-evaluation.pdf self-rag.md".split()
 
 
 class Tokens(HashingEmbedder):
@@ -39,10 +38,8 @@ def passages(tmp_path_factory):
 def test_every_kind_of_case_is_there_once():
     assert demo.CASES.read_text(encoding="utf-8").splitlines() == [line_of(case) for case in CASES.values()]
     assert max(Counter(fold(case.question) for case in CASES.values()).values()) == 1
-    hops = Counter(case.hops for case in ANSWERABLE)
-    routes = Counter((case.answerable, case.route) for case in CASES.values())
-    assert hops[1] >= 12 and hops[2] >= 4
-    assert routes[False, None] >= 6 and routes[False, "web_search"] + routes[True, "web_search"] >= 4
+    assert {case.hops for case in ANSWERABLE} >= {1, 2}
+    assert {case.route for case in CASES.values() if not case.answerable} == {None, "web_search"}
     assert {target.file for case in ANSWERABLE for target in case.relevant} == {*NAMES, "hyde.html"}
     by_question = {case.question: case.answerable for case in CASES.values()}
     assert (by_question[demo.ANSWERED], by_question[demo.NOT_ANSWERED]) == (True, False)
@@ -66,43 +63,10 @@ def test_a_label_is_true(case, passages):
 
 def test_foreign_questions_are_foreign(passages):
     everything = fold(" ".join(one.text for one in passages))
-    assert not [
-        word for word in ("rental", "pancake", "marathon", "lisbon", "football", "barrel") if word in everything
-    ]
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-@cache
-def pages(path: Path) -> tuple[str, ...]:
-    """Return the text of a document by independent means, one string per page if there are pages."""
-    if path.suffix == ".pdf":
-        import pypdfium2
-
-        with pypdfium2.PdfDocument(path) as pdf:
-            return tuple(page.get_textpage().get_text_bounded().replace("\r\n", "\n") for page in pdf)
-    if path.suffix == ".docx":
-        import mammoth
-
-        with path.open("rb") as file:
-            return (mammoth.extract_raw_text(file).value,)
-    if path.suffix == ".html":
-        from lxml import html
-
-        return ("\n\n".join(" ".join(part.text_content().split()) for part in html.parse(path).iter("p", "td", "li")),)
-    return (path.read_text(encoding="utf-8"),)
-
-
-def test_the_handbook_is_complete():
-    assert sorted(path.name for path in demo.DOCUMENTS.iterdir()) == NAMES
-    assert all(500 <= len(" ".join(pages(demo.DOCUMENTS / name)).split()) <= 1200 for name in NAMES)
-    assert len(pages(demo.DOCUMENTS / "rag-evaluation.pdf")) == 4
+    assert not [word for word in "rental pancake marathon lisbon football barrel".split() if word in everything]
 
 
 def test_the_page_asks_nothing_of_the_network():
-    from lxml import html
-
     tree = html.parse(demo.DOCUMENTS / "corrective-rag.html")
     assert not tree.xpath("//@src | //link/@href | //script")
     links = [link for link in tree.xpath("//a/@href") if link != "#"]
@@ -113,8 +77,8 @@ def test_the_page_asks_nothing_of_the_network():
 
 def test_the_guide_agrees_with_the_settings():
     values = Values()
-    guide = " ".join(pages(demo.DOCUMENTS / "local-rag.txt")[0].split())
-    number = ("no", "one", "two", "three", "four", "five", "six")
+    guide = " ".join((demo.DOCUMENTS / "local-rag.txt").read_text(encoding="utf-8").split())
+    number = "no one two three four five six".split()
     assert f"at most {values.chunks.size} tokens" in guide
     assert f"{number[values.k].capitalize()} passages are retrieved" in guide
     assert f"{values.graph} is the default" in guide

@@ -17,6 +17,14 @@ from local_rag.diagnostics.doctor import run_checks
 from local_rag.runtime.rag import Rag
 
 
+def checked(name, settings):
+    """Return the state and the words of a check, and what mends it, or None where there is no such check."""
+    for check in run_checks(settings):
+        if check.name == name:
+            return check.state, check.found, check.fix
+    return None
+
+
 @pytest.mark.parametrize(
     ("found", "sign", "words"),
     [
@@ -28,8 +36,8 @@ from local_rag.runtime.rag import Rag
 def test_doctor_says_it_and_counts_nothing_of_it_as_a_failure(home, monkeypatch, found, sign, words):
     (home / "data").mkdir(mode=0o700)
     monkeypatch.setattr(doctor, "disk_is_encrypted", lambda folder: found)
-    (check,) = [check for check in run_checks(Settings.load(engine="extractive")) if check.name == "encryption"]
-    assert check.state == sign and words in check.found and "~/data" in check.found
+    state, said, _ = checked("encryption", Settings.load(engine="extractive"))
+    assert state == sign and words in said and "~/data" in said
 
 
 @pytest.mark.parametrize(
@@ -62,15 +70,14 @@ def test_doctor_names_calibrated_thresholds_that_hold_for_something_else(tmp_pat
     (tmp_path / "note.md").write_text("The rent is 900 euros a month.\n")
     assert run(["index", str(tmp_path / "note.md")]) == 0
     settings = Settings.load(engine="extractive")
-    assert not [check for check in run_checks(settings) if check.name == "calibration"]
+    assert checked("calibration", settings) is None
     keep(settings, "extractive 1-ab; minilm 1", Thresholds(answer=0.4), {"from": "cases.jsonl"})
-    (check,) = [check for check in run_checks(settings) if check.name == "calibration"]
-    assert check.state == "note" and "they hold for" in check.found and "cases.jsonl" in check.found
-    assert check.fix == "local-rag calibrate CASES --engine extractive"
+    state, said, fix = checked("calibration", settings)
+    assert state == "note" and "they hold for" in said and "cases.jsonl" in said
+    assert fix == "local-rag calibrate CASES --engine extractive"
     with Rag.open(settings) as rag:
         keep(settings, rag.fingerprint, Thresholds(answer=0.4), {})
-    (check,) = [check for check in run_checks(settings) if check.name == "calibration"]
-    assert (check.state, check.found) == ("ok", "thresholds for the engine extractive are calibrated")
+    assert checked("calibration", settings)[:2] == ("ok", "thresholds for the engine extractive are calibrated")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
@@ -78,9 +85,7 @@ def test_doctor_names_what_others_may_open_with_the_command_that_closes_it(home)
     data = home / "data"
     data.mkdir()
     data.chmod(0o755)
-    found = {check.name: check for check in run_checks(Settings.load())}
-    assert (found["permissions"].state, found["permissions"].found) == ("note", "others may open ~/data")
-    assert found["permissions"].fix == f"chmod -R go= {data}"
+    settings = Settings.load(engine="extractive")
+    assert checked("permissions", settings) == ("note", "others may open ~/data", f"chmod -R go= {data}")
     data.chmod(0o700)
-    found = {check.name: check for check in run_checks(Settings.load())}
-    assert found["permissions"].state == "ok"
+    assert checked("permissions", settings)[0] == "ok"

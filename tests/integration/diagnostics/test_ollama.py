@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.ollama_server import Model, OllamaServer, empty, error
 from support.screen import shown
@@ -127,7 +129,7 @@ MODELS = [
     ({"tiny:latest": THINKS}, {"think": "low"}, "thinking", "ok", "tiny can think; it is sent think: low", ""),
     ({}, {"think": "low"}, "thinking", "bad", "tiny cannot think", '{models: {"tiny": {think: false}}}'),
     (
-        {"gpt-oss:20b": Model(size=1, family="unheard", capabilities=("completion", "thinking"))},
+        {"gpt-oss:20b": replace(THINKS, family="unheard")},
         {"model": "gpt-oss:20b", "think": "false"},
         "thinking",
         "bad",
@@ -194,7 +196,7 @@ def test_a_reply_that_has_not_its_form(there, replies, state, found, fix):
 
 
 def test_swallowed_replies_are_a_problem(there):
-    there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
+    there.models["tiny:latest"] = THINKS
     there.script(empty())
     check = checked()["schema"]
     assert check.state == "bad" and "returned no text" in check.found and "'think: low'" in check.fix
@@ -226,7 +228,7 @@ def test_an_old_server_passes_the_other_checks(monkeypatch):
     assert {check.state for name, check in checks.items() if name != "Ollama cloud"} == {"ok"}
 
 
-GEMMA4 = Model(size=1, family="gemma4", capabilities=("completion", "thinking"))
+GEMMA4 = replace(THINKS, family="gemma4")
 
 
 @pytest.mark.parametrize(
@@ -239,12 +241,7 @@ GEMMA4 = Model(size=1, family="gemma4", capabilities=("completion", "thinking"))
             "form of its verdicts with think: false (Ollama issues 14645, 15260) needs Ollama",
         ),
         ("0.23.4", GEMMA4, "false", ""),
-        (
-            "0.21.0",
-            Model(size=1, family="gemma4", capabilities=("completion", "thinking")),
-            "false",
-            "needs Ollama 0.21.1",
-        ),
+        ("0.21.0", GEMMA4, "false", "needs Ollama 0.21.1"),
         ("0.23.4", THINKS, "max", "think: max (Ollama issue 15787) needs Ollama 0.24 or newer, and this is 0.23.4"),
         ("0.24.0", THINKS, "max", ""),
         ("built here", THINKS, "max", ""),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, get_usage_metadata_callback
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.runnables import RunnableLambda
 from support.asking import eventually, opened
 from support.fakes import FakeCorpus
@@ -22,69 +21,43 @@ REPLIES = ['{"r": "yes yes yes yes"}', ANSWER, '{"s": "fully", "u": 5}']
 CALLS = ["retrieval_grader", "generator", "hallucination_grader+answer_grader"]
 
 
-@dataclass
-class Seen:
-    """The runs that callbacks were told of, by id."""
+EVENTS = "chain_start chat_model_start retriever_start llm_new_token llm_end retriever_end llm_error".split()
 
-    starts: dict = field(default_factory=dict)
-    ends: dict = field(default_factory=dict)
-    errors: dict = field(default_factory=dict)
-    tokens: dict = field(default_factory=dict)
 
-    def start(self, kind, run_id, parent_run_id, name, told):
-        self.starts[run_id] = (kind, parent_run_id, name, told)
+def noting(event, wait):
+    """Return a callback, or one to wait for, that keeps what it is told."""
 
-    def named(self, kind):
-        return [(run, name) for run, (one, _, name, _) in self.starts.items() if one == kind]
+    def note(self, *given, run_id, **about):
+        self.told.append((event, run_id, given, about))
 
-    def above(self, run):
-        """The names of the runs around a run, the innermost first."""
-        parent = self.starts[run][1]
-        return [self.starts[parent][2], *self.above(parent)] if parent in self.starts else []
+    async def note_at_once(self, *given, **about):
+        note(self, *given, **about)
+
+    return note_at_once if wait else note
 
 
 class Watching(BaseCallbackHandler):
-    def __init__(self):
-        self.seen = Seen()
-
-    def on_chain_start(self, serialized, inputs, *, run_id, parent_run_id=None, name=None, **_):
-        self.seen.start("chain", run_id, parent_run_id, name, inputs)
-
-    def on_chat_model_start(self, serialized, messages, *, run_id, parent_run_id=None, name=None, **about):
-        self.seen.start("model", run_id, parent_run_id, name, (messages, about))
-
-    def on_retriever_start(self, serialized, query, *, run_id, parent_run_id=None, name=None, **_):
-        self.seen.start("retriever", run_id, parent_run_id, name, query)
-
-    def on_llm_new_token(self, token, *, run_id, **_):
-        self.seen.tokens[run_id] = self.seen.tokens.get(run_id, "") + token
-
-    def on_llm_end(self, response, *, run_id, **_):
-        self.seen.ends[run_id] = response.generations[0][0].message
-
-    def on_retriever_end(self, documents, *, run_id, **_):
-        self.seen.ends[run_id] = documents
-
-    def on_llm_error(self, error, *, run_id, **_):
-        self.seen.errors[run_id] = error
-
-
-def in_a_coroutine(name):
-    async def told(self, *what, **about):
-        getattr(self.plain, name)(*what, **about)
-
-    return told
-
-
-class AsyncWatching(AsyncCallbackHandler):
-    """The same, by coroutines."""
+    """Keep what callbacks are told, each as (event, run, what is given by its place, what is given by its name)."""
 
     def __init__(self):
-        self.plain = Watching()
-        self.seen = self.plain.seen
+        self.told = []
 
-    for name in [name for name in vars(Watching) if name.startswith("on_")]:
-        vars()[name] = in_a_coroutine(name)
+    for event in EVENTS:
+        vars()[f"on_{event}"] = noting(event, wait=False)
+
+    def all(self, event, run=None):
+        return [each for each in self.told if each[0] == event and run in (None, each[1])]
+
+    def around(self, run):
+        """Return the names of the runs around a run, the innermost first."""
+        parents = {each[1]: each[3] for each in self.told if each[0].endswith("_start")}
+        while (run := parents[run]["parent_run_id"]) in parents:
+            yield parents[run]["name"]
+
+
+class AsyncWatching(AsyncCallbackHandler, Watching):
+    for event in EVENTS:
+        vars()[f"on_{event}"] = noting(event, wait=True)
 
 
 @pytest.fixture
@@ -93,65 +66,53 @@ def rag(ollama):
         yield opened(engine)
 
 
-def invoked(app, rag, config):
-    return app.invoke(QUESTION, config, context=rag.context())
-
-
-def ainvoked(app, rag, config):
-    return asyncio.run(app.ainvoke(QUESTION, config, context=rag.context()))
-
-
-def streamed(app, rag, config):
-    return list(app.stream(QUESTION, config, context=rag.context(), stream_mode="values"))[-1]
+WAYS = {
+    "invoke": lambda app, config: app.invoke(QUESTION, config),
+    "ainvoke": lambda app, config: asyncio.run(app.ainvoke(QUESTION, config)),
+    "stream": lambda app, config: list(app.stream(QUESTION, config, stream_mode="values"))[-1],
+}
 
 
 @pytest.mark.parametrize("handler", [Watching, AsyncWatching])
-@pytest.mark.parametrize("run", [invoked, ainvoked, streamed])
-def test_the_callbacks_of_the_host_see_every_call(rag, ollama, run, handler):
+@pytest.mark.parametrize("way", WAYS)
+def test_the_callbacks_of_the_host_see_every_call(rag, ollama, way, handler):
     ollama.script(*REPLIES)
     watching = handler()
-    result = run(rag.graph("self-rag"), rag, {"callbacks": [watching]})
+    result = WAYS[way](rag.graph("self-rag"), {"callbacks": [watching]})
     assert result["generation"] == ANSWER
-    seen = watching.seen
-    calls = seen.named("model")
-    assert [name for _, name in calls] == CALLS
-    assert [seen.above(run) for run, _ in calls] == [
-        [node, "self-rag"] for node in ("grade_documents", "generate", "grade_generation")
-    ]
-    for run_id, name in calls:
-        messages, about = seen.starts[run_id][3]
-        assert [message.type for message in messages[0]] == ["system", "human"]
-        assert "What does the plan cost?" in messages[0][1].content
+    calls = watching.all("chat_model_start")
+    assert [about["name"] for *_, about in calls] == CALLS
+    nodes = ("grade_documents", "generate", "grade_generation")
+    for reply, node, (_, run, (_, (messages,)), about) in zip(REPLIES, nodes, calls, strict=True):
+        assert [*watching.around(run)] == [node, "self-rag"]
+        assert [message.type for message in messages] == ["system", "human"]
+        assert "What does the plan cost?" in messages[1].content
         assert about["metadata"]["ls_model_name"] == "tiny"
         assert about["metadata"]["prompt"] and about["metadata"]["retry"] is False
-        assert about["metadata"]["langgraph_node"] == seen.above(run_id)[0]
-        reply = seen.ends[run_id]
-        assert reply.content == REPLIES[CALLS.index(name)]
-        assert reply.usage_metadata["input_tokens"] > 0 and reply.usage_metadata["output_tokens"] > 0
-        assert reply.response_metadata["model_name"] == "tiny"
-    assert not seen.errors
-    assert seen.tokens[calls[1][0]] == ANSWER, "what is written comes token by token"
-    ((retrieval, _),) = seen.named("retriever")
-    assert seen.starts[retrieval][3] == "What does the plan cost?"
-    assert [document.metadata["chunk_id"] for document in seen.ends[retrieval]] == ["1", "2", "3", "4"]
-    assert seen.above(retrieval) == ["retrieve", "self-rag"]
-
-
-def test_langchains_own_counter_of_tokens_counts_them(rag, ollama):
-    ollama.script(*REPLIES)
-    with get_usage_metadata_callback() as counted:
-        rag.graph("self-rag").invoke(QUESTION, context=rag.context())
-    assert counted.usage_metadata["tiny"]["output_tokens"] > 0
+        assert about["metadata"]["langgraph_node"] == node
+        ((*_, (ended,), _),) = watching.all("llm_end", run)
+        said = ended.generations[0][0].message
+        assert said.content == reply
+        assert said.usage_metadata["input_tokens"] > 0 and said.usage_metadata["output_tokens"] > 0
+        assert said.response_metadata["model_name"] == "tiny"
+    assert not watching.all("llm_error")
+    tokens = "".join(about["token"] for *_, about in watching.all("llm_new_token", calls[1][1]))
+    assert tokens == ANSWER, "what is written comes token by token"
+    ((_, retrieval, (_, query), _),) = watching.all("retriever_start")
+    assert query == "What does the plan cost?"
+    ((*_, (documents,), _),) = watching.all("retriever_end", retrieval)
+    assert [document.metadata["chunk_id"] for document in documents] == ["1", "2", "3", "4"]
+    assert [*watching.around(retrieval)] == ["retrieve", "self-rag"]
 
 
 def test_a_call_that_fails_is_told_as_an_error(rag, ollama):
     ollama.script(error(500, "out of memory"))
     watching = Watching()
     with pytest.raises(EngineError):
-        invoked(rag.graph("self-rag"), rag, {"callbacks": [watching]})
-    ((run_id, name),) = watching.seen.named("model")
-    assert name == "retrieval_grader"
-    assert "out of memory" in str(watching.seen.errors[run_id])
+        rag.graph("self-rag").invoke(QUESTION, {"callbacks": [watching]})
+    ((_, run, _, about),) = watching.all("chat_model_start")
+    ((*_, (failure,), _),) = watching.all("llm_error", run)
+    assert about["name"] == "retrieval_grader" and "out of memory" in str(failure)
 
 
 def test_an_answer_that_is_stopped_is_told_as_an_error(rag, ollama):
@@ -164,5 +125,5 @@ def test_an_answer_that_is_stopped_is_told_as_an_error(rag, ollama):
         pieces.close()
 
     RunnableLambda(first_token).invoke(None, {"callbacks": [watching]})
-    ((run_id, _),) = watching.seen.named("model")
-    assert eventually(lambda: run_id in watching.seen.errors), "the thread that reads notices that nobody reads on"
+    ((_, run, *_),) = watching.all("chat_model_start")
+    assert eventually(lambda: watching.all("llm_error", run)), "the thread that reads notices that nobody reads on"

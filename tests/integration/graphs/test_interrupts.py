@@ -17,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from support import CHECKOUT
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import QUESTION, parts
+from support.graph_runs import QUESTION, parts, wired
 from unit.graphs.test_paths import TABLE, engines, methods
 
 from local_rag.core.cancel import Cancel
@@ -65,9 +65,9 @@ def run(name, world, saver=InMemorySaver, **interrupts):
     """
     given, engine, count = {"question": QUESTION}, world.deps().engine, 0
     while True:
-        deps, now = world.deps(engine), saver()
+        deps = world.deps(engine)
         config = {"configurable": {"thread_id": "1"}, "recursion_limit": recursion_limit(deps.limits)}
-        app = compiled(name, world.options, now)
+        app = wired(name, world.options).copy({"checkpointer": saver()})
         app.invoke(given, config, context=deps, **interrupts)
         if not (snapshot := app.get_state(config)).next:
             return snapshot.values, count

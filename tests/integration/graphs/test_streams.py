@@ -8,6 +8,7 @@ from contextlib import aclosing
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
 from langgraph.graph import END, START, MessagesState, StateGraph
+from support import asking
 from support.chat_model import SchemaModel
 from support.engine_contract import PASSAGES
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
@@ -20,11 +21,12 @@ from local_rag.core.protocols import NOT_IN_PASSAGES
 QUESTION = {"question": "What does the plan cost?"}
 GOOD, BAD = "It costs 100 euros [1].", "It is free [1]."
 UNSUPPORTED, FULLY, PARTLY = ("no", 5), ("fully", 5), ("partially", 5)
+TWICE, AT_ONCE = {"drafts": [BAD, GOOD], "grades": [UNSUPPORTED, FULLY]}, {"self_rag__candidates": 2}
 
 
-def opened(corpus=None, web=False, **script):
+def opened(web=False, **script):
     settings = {name: script.pop(name) for name in list(script) if "__" in name or name == "direct"}
-    rag = Rag.open(engine=ScriptedEngine(**script), corpus=corpus or FakeCorpus(), **settings)
+    rag = asking.opened(ScriptedEngine(**script), **settings)
     rag.web = FakeWeb(enabled=web)
     return rag
 
@@ -59,10 +61,10 @@ def texts(parts):
     [
         ("plain", {}, GOOD),
         ("self-rag", {}, GOOD),
-        ("self-rag", {"drafts": [BAD, GOOD], "grades": [UNSUPPORTED, FULLY]}, GOOD),
+        ("self-rag", TWICE, GOOD),
         ("self-rag", {"grades": [PARTLY]}, GOOD),
         ("self-rag", {"relevant": ["n"]}, NOT_IN_PASSAGES),
-        ("self-rag", {"self_rag__candidates": 2}, GOOD),
+        ("self-rag", AT_ONCE, GOOD),
         (
             "crag",
             {"drafts": ["It costs 900 euros [1]."], "relevant": ["n", "y"], "web": True},
@@ -82,20 +84,16 @@ def test_the_message_of_a_graph_is_its_answer_and_nothing_that_was_rejected(grap
         assert (message.usage_metadata or {}).get("output_tokens", 0) == result.usage.output_tokens
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_drafts_are_messages_of_their_own_where_they_are_asked_for(form):
-    rag = opened(drafts=[BAD, GOOD], grades=[UNSUPPORTED, FULLY])
+@pytest.mark.parametrize(
+    ("script", "form", "drafts"), [*((TWICE, form, [BAD, GOOD]) for form in FORMS), (AT_ONCE, {}, [GOOD, GOOD])]
+)
+def test_drafts_are_messages_of_their_own_where_they_are_asked_for(script, form, drafts):
+    rag = opened(**script)
     parts = told(rag.graph("self-rag"), context=rag.context(drafts=True), **form)
     messages = texts(parts)
     assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
-    assert [text.strip() for text in messages.values()] == [BAD, GOOD, GOOD]
+    assert [text.strip() for text in messages.values()] == [*drafts, GOOD]
     assert [metadata["langgraph_node"] for _, metadata in parts] == ["generate"] * (len(parts) - 1) + ["finish"]
-
-
-def test_the_drafts_of_one_attempt_are_told_apart():
-    rag = opened(self_rag__candidates=2, drafts=["It costs 100 euros [1].", "It costs 200 euros [1]."])
-    messages = texts(told(rag.graph("self-rag"), context=rag.context(drafts=True)))
-    assert [identifier.split("-")[0] for identifier in messages] == ["draft", "draft", "answer"]
 
 
 def test_a_draft_that_begins_anew_is_another_message(ollama):
@@ -103,7 +101,7 @@ def test_a_draft_that_begins_anew_is_another_message(ollama):
 
     ollama.script('{"r": "yes yes yes yes"}', no_done("euros euros"), GOOD, '{"s": "fully", "u": 5}')
     with engine_on(ollama) as engine:
-        rag = Rag.open(engine=engine, corpus=FakeCorpus())
+        rag = asking.opened(engine)
         messages = texts(told(rag.graph("self-rag"), context=rag.context(drafts=True)))
     assert list(messages.values()) == ["euros euros", GOOD, GOOD]
 
@@ -111,7 +109,7 @@ def test_a_draft_that_begins_anew_is_another_message(ollama):
 def test_no_call_to_a_model_is_a_message(ollama):
     ollama.script('{"r": "yes yes yes yes"}', BAD, '{"s": "no", "u": 5}', GOOD, '{"s": "fully", "u": 5}')
     with engine_on(ollama) as engine:
-        messages = texts(told(Rag.open(engine=engine, corpus=FakeCorpus()).graph("self-rag")))
+        messages = texts(told(asking.opened(engine).graph("self-rag")))
     assert list(messages.values()) == [GOOD]
     rag = Rag.open(engine=from_chat_model(SchemaModel()), corpus=FakeCorpus(list(PASSAGES)))
     question = {"question": "When does the warranty of a pump end?"}
@@ -131,7 +129,7 @@ def noting(scopes):
 
 def test_each_run_without_a_context_has_a_clock_and_a_memory_of_its_own():
     scopes = []
-    app = Rag.open(engine=noting(scopes), corpus=FakeCorpus(), limits__seconds=60).graph("self-rag")
+    app = asking.opened(noting(scopes), limits__seconds=60).graph("self-rag")
     app.invoke(QUESTION)
     list(app.with_config(tags=["mine"]).stream(QUESTION))
     asyncio.run(app.ainvoke(QUESTION))
@@ -143,7 +141,7 @@ def test_each_run_without_a_context_has_a_clock_and_a_memory_of_its_own():
 
 def test_a_graph_inside_another_has_its_context_or_one_of_its_own():
     scopes = []
-    rag = Rag.open(engine=noting(scopes), corpus=FakeCorpus())
+    rag = asking.opened(noting(scopes))
     deps = rag.context()
     for context in (deps, None):
         around = StateGraph(dict, context_schema=Deps if context else None)
@@ -160,7 +158,7 @@ class Chat(MessagesState):
 
 
 def test_a_program_around_it_gets_the_answer_in_its_own_stream():
-    rag = opened(drafts=[BAD, GOOD], grades=[UNSUPPORTED, FULLY])
+    rag = opened(**TWICE)
     around = StateGraph(Chat)
     around.add_node("files", rag.graph("self-rag"))
     around.add_edge(START, "files")

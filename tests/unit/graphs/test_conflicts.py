@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
-from support.graph_runs import final_state
+from support.graph_runs import final_state, wired
 
 from local_rag.config.values import Limits
 from local_rag.core.errors import LocalRagError
 from local_rag.core.events import Note
 from local_rag.graphs import GRAPHS, compiled
-from local_rag.graphs.deps import Deps, Options
+from local_rag.graphs.deps import Deps
 from local_rag.text.disagreement import asks_for_one_fact, disagreeing
 
 QUESTION = "How long is the notice period of the lease?"
@@ -36,7 +37,7 @@ def deps_of(passages=VERSIONS, evaluator=None, **engine):
 
 
 def state_of(graph="self-rag", question=QUESTION, **about):
-    return final_state(compiled(graph, Options()), deps_of(**about), question)
+    return final_state(wired(graph), deps_of(**about), question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -56,16 +57,14 @@ def test_every_graph_shows_what_each_file_says_the_newest_first(graph):
         assert document.page_content[citation.start : citation.end] == citation.quote
 
 
-@pytest.mark.parametrize(("first", "second", "standing"), [
-    ({"title": "Lease, draft"}, {}, ("", "draft")),
-    ({"title": "Lease"}, {"title": "Lease, signed"}, ("signed", "")),
+@pytest.mark.parametrize(("older", "newer", "standing"), [
+    ({}, {"title": "Lease, draft"}, ("", "draft")),
+    ({"title": "Lease, signed"}, {"title": "Lease"}, ("signed", "")),
     ({"source": "/notes/lease v10.md"}, {"source": "/notes/lease v9.md"}, ("", "")),
 ])  # fmt: skip
-def test_a_signed_file_is_first_a_draft_last_and_of_two_versions_the_higher(first, second, standing):
-    older, newer = lease(1, OLD, "2019-05-01", **second), lease(2, NEW, "2023-02-01", **first)
-    if "source" in first:
-        older, newer = lease(1, OLD, "2019-05-01", **first), lease(2, NEW, "2023-02-01", **second)
-    (conflict,) = state_of(passages=[newer, older])["answer"].conflicts
+def test_a_signed_file_is_first_a_draft_last_and_of_two_versions_the_higher(older, newer, standing):
+    passages = [lease(2, NEW, "2023-02-01", **newer), lease(1, OLD, "2019-05-01", **older)]
+    (conflict,) = state_of(passages=passages)["answer"].conflicts
     assert [position.text for position in conflict.positions] == ["three months", "six months"]
     assert tuple(position.standing for position in conflict.positions) == standing
 
@@ -171,46 +170,44 @@ def test_names_in_titles_tell_things_apart_and_years_and_versions_do_not(first, 
     assert len(disagreeing(QUESTION, passages, ScriptedEvaluator(ANSWERS))) == sides
 
 
-@pytest.mark.parametrize(
-    ("question", "one"),
-    [
-        ("Who is the captain?", True),
-        ("When does the train leave?", True),
-        ("How many seats does the hall have?", True),
-        ("What is the notice period in the contract?", True),
-        ("In which city are the headquarters?", True),
-        ("Which company supplies the ovens?", True),
-        ("What species is it?", True),
-        ("Is the contract signed?", False),
-        ("Why did the pump fail?", False),
-        ("How does a valve work?", False),
-        ("Which countries signed it?", False),
-        ("Who were the founders?", False),
-        ("What is a compiler?", False),
-        ("What does isobaric mean?", False),
-        ("Who is the captain and when did he sail?", False),
-        ("Who spoke?", False),
-        ("Tell me about the harbour.", False),
-    ],
-)
-def test_questions_for_one_fact(question, one):
-    assert asks_for_one_fact(question) is one
+FOR_ONE_FACT = """
+Who is the captain?
+When does the train leave?
+How many seats does the hall have?
+What is the notice period in the contract?
+In which city are the headquarters?
+Which company supplies the ovens?
+What species is it?
+"""
+FOR_MORE = """
+Is the contract signed?
+Why did the pump fail?
+How does a valve work?
+Which countries signed it?
+Who were the founders?
+What is a compiler?
+What does isobaric mean?
+Who is the captain and when did he sail?
+Who spoke?
+Tell me about the harbour.
+"""
+
+
+@pytest.mark.parametrize(("questions", "one"), [(FOR_ONE_FACT, True), (FOR_MORE, False)])
+def test_questions_for_one_fact(questions, one):
+    assert [each for each in questions.strip().splitlines() if asks_for_one_fact(each) is not one] == []
 
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
-    evaluator = ScriptedEvaluator(error=LocalRagError("its weights are damaged"))
-    deps = deps_of(evaluator=evaluator)
-    app = compiled("self-rag")
-    events = list(app.stream({"question": QUESTION}, context=deps, stream_mode="custom"))
+    deps = deps_of(evaluator=ScriptedEvaluator(error=LocalRagError("its weights are damaged")))
+    events = wired("self-rag").stream({"question": QUESTION}, context=deps, stream_mode="custom")
     assert [event.text for event in events if isinstance(event, Note)] == [
         "whether your files disagree is not known: its weights are damaged"
     ]
 
 
 def test_the_next_question_of_a_chat_begins_without_conflicts():
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    app = compiled("self-rag", Options(), InMemorySaver())
+    app = compiled("self-rag", checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "lease"}}
     deps = deps_of()
     first = final_state(app, deps, QUESTION, config)

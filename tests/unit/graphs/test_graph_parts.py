@@ -9,7 +9,7 @@ import pytest
 from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
+from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run, wired
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
 from local_rag.core.errors import EngineError, Stopped
@@ -213,7 +213,7 @@ def test_what_the_evaluator_rejects_a_model_does_not_write_again(grades_by, writ
 def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
     options, deps = parts()
-    state = final_state(compiled("plain", options), replace(deps, turns=turns))
+    state = final_state(wired("plain", options), replace(deps, turns=turns))
     ((_, _, shown),) = asked_of(deps.engine, "standalone")
     assert shown == tuple(Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3))
     assert len(state["turns"]) == len(turns) + 1, "those that are not shown are kept"
@@ -343,21 +343,7 @@ def test_sentences_that_could_not_be_checked_are_shown_as_unchecked():
     assert "without confirmed support taken out" in state["reason"]
 
 
-def test_a_number_that_a_candidate_made_up_is_taken_out():
-    _, state, _ = run("self-rag", drafts=["It costs 100 euros [1][7]."], found=2, **DRAFTS)
-    assert (state["generation"], state["status"]) == ("It costs 100 euros [1].", "grounded")
-
-
-@pytest.mark.parametrize(
-    ("method", "late", "status"),
-    [
-        (DRAFTS, "grade", "partial"),
-        (SEPARATE, "support", "partial"),
-        ({"grades": [("partially", 5)]}, "grade", "partial"),
-        ({}, "answer", "abstained"),
-    ],
-)
-def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late, status):
+@pytest.mark.parametrize(("method", "late"), [(DRAFTS, "grade"), (SEPARATE, "support")])
+def test_what_was_graded_already_is_shown_where_the_clock_ends_then(method, late):
     _, state, _ = run("self-rag", found=1, late=late, **method)
-    assert state["status"] == status
-    assert "out of time" in state["reason"]
+    assert state["status"] == "partial" and "out of time" in state["reason"]

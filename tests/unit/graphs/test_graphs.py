@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from pprint import pformat
-
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import QUESTION, asked_of, ids, labels, run
+from support.graph_runs import QUESTION, asked_of, ids, labels, run, wired
 
 from local_rag.core.errors import UsageError
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route, Thought
-from local_rag.graphs import GRAPHS, compiled
-from local_rag.graphs.deps import Deps
-from local_rag.web.search import Off
+from local_rag.graphs import GRAPHS
 
 NONE_RELEVANT = "none of the 4 passages found answers the question"
 YES, NO = ("fully", 5), ("no", 5)
 DULL = ("fully", 2)
-FINE = "It costs 100 euros [1]."
 TO_THE_WEB = {"source": "web_search"}
 
 
@@ -155,22 +150,5 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_without_its_context_says_so(name, context):
     with pytest.raises(UsageError, match="needs context=Deps") as caught:
-        compiled(name).invoke({"question": "?"}, context=context)
+        wired(name).invoke({"question": "?"}, context=context)
     assert "rag.context()" in caught.value.hint
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-@pytest.mark.parametrize("relevant", ["y", "n"])
-def test_the_tutorials_run_loop_works_unchanged(name, relevant):
-    app = compiled(name)
-    deps = Deps(FakeCorpus(), ScriptedEngine(relevant=[relevant]), Off())
-    shown = []
-
-    inputs = {"question": QUESTION}
-    for output in app.stream(inputs, context=deps):
-        for key, value in output.items():  # noqa: B007 (the tutorials use it after the loop)
-            shown.append(f"Node '{key}':")
-        shown.append("---")
-    shown.append(pformat(value["generation"]))
-
-    assert shown[-1] == repr(NOT_IN_PASSAGES if relevant == "n" and name != "plain" else FINE)

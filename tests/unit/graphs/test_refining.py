@@ -13,7 +13,7 @@ from local_rag.core.verdicts import Relevance
 from local_rag.graphs import strips
 from local_rag.text import citations
 
-WORDS = ["The", "pump", "costs", "900", "euros", "Ada", "wrote", "it", "down", "in", "May", "lease"]
+WORDS = "The pump costs 900 euros Ada wrote it down in May lease".split()
 sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(lambda words: " ".join(words) + ".")
 document = st.lists(st.tuples(sentence, st.sampled_from([" ", "\n", "\n\n", "  "])), min_size=1, max_size=25).map(
     lambda parts: "".join(text + gap for text, gap in parts)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.fakes import FakeFile, ScriptedEngine, passage
-from support.graph_runs import asked_of, final_state, parts, run
+from support.graph_runs import asked_of, final_state, parts, run, wired
 
 from local_rag.core.events import Note, Started
 from local_rag.core.protocols import NOT_IN_PASSAGES
-from local_rag.graphs import GRAPHS, compiled
+from local_rag.graphs import GRAPHS
 
 SUMMARISE = "Summarise 1.md"
 QUOTING = {"writes": False, "grades_by": "evaluator"}
@@ -33,20 +35,22 @@ def of(count):
 
 
 def summary(engine, corpus, **more):
+    """Return the answer and the events of a question for a summary."""
     options, deps = parts(engine, corpus)
-    for name, value in more.items():
-        object.__setattr__(deps, name, value)
-    events = []
-    app = compiled("self-rag", options)
-    for mode, event in app.stream({"question": SUMMARISE}, context=deps, stream_mode=["custom", "values"]):
-        events.append((mode, event))
-    told = [event for mode, event in events if mode == "custom"]
-    return [event for mode, event in events if mode == "values"][-1]["answer"], told
+    told, asked = {"custom": [], "values": []}, {"question": SUMMARISE}
+    for mode, event in wired("self-rag", options).stream(asked, context=replace(deps, **more), stream_mode=[*told]):
+        told[mode].append(event)
+    return told["values"][-1]["answer"], told["custom"]
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize(
-    "question", ["What is 1.md about?", "Summarise 1.md.", "Give me an outline of 1.md", "Worum geht es in 1.md?"]
+    ("graph", "question"),
+    [
+        ("plain", "What is 1.md about?"),
+        ("self-rag", "Summarise 1.md."),
+        ("crag", "Give me an outline of 1.md"),
+        ("adaptive", "Worum geht es in 1.md?"),
+    ],
 )
 def test_without_a_language_model_all_of_a_document_is_its_outline_in_every_graph(graph, question):
     path, state, _ = run(graph, ScriptedEngine(**QUOTING), of(2), question)
@@ -146,7 +150,7 @@ def test_where_the_time_is_up_what_is_written_is_shown_unchecked():
         deps.cancel.deadline = 0.0 if len(asked_of(engine, "answer")) == 2 else deps.cancel.deadline
 
     engine.at = expire
-    state = final_state(compiled("plain", options), deps, SUMMARISE)
+    state = final_state(wired("plain", options), deps, SUMMARISE)
     assert state["status"] == "partial" and "out of time" in state["reason"] and "100 euros" in state["generation"]
 
 

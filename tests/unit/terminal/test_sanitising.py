@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
@@ -84,7 +84,7 @@ def an_answer(console, text):
 
 def a_sync_a_status_and_a_search(console, text):
     report = filled(SyncReport, text)
-    keys = ("source", "title", "heading", "chunk_id", "origin", "url")
+    keys = "source title heading chunk_id origin url".split()
     scores = {"page": None, "start": 0, "end": 1, "score": 0.5, "rank_score": 0.1}
     yield from (*report_parts(report), *report_parts(report, all_warnings=True))
     yield from file_lines([filled(IndexedFile, text)], str)
@@ -156,7 +156,9 @@ def an_error(console, text):
 
 
 @pytest.mark.parametrize("drawn", [an_answer, a_sync_a_status_and_a_search, a_run, events, progress, an_error])
+@settings(max_examples=settings().max_examples // 5)
 @given(text=hostile)
+@example(text=" ".join(ATTACKS))
 def test_no_string_of_what_is_shown(drawn, text):
     out = io.StringIO()
     for console in (SafeConsole(out), SafeConsole(out, force_terminal=True, width=80, color_system="truecolor")):

@@ -20,7 +20,7 @@ from local_rag.text.answer_language import (
 )
 from local_rag.text.answer_texts import ENGLISH
 from local_rag.text.citations import reads_as_refusal
-from local_rag.text.languages import code_of, detected
+from local_rag.text.languages import detected
 
 
 def texts(table):
@@ -40,7 +40,7 @@ def placeholders(text):
     return set(re.findall(r"\{(\w+)", text))
 
 
-ALIKE = {"page", "similarity", "in_index", "web", "of_pages.0", "of_pages.1", "stand_out.dates"}
+ALIKE = "page similarity in_index web of_pages.0 of_pages.1 stand_out.dates".split()
 """Texts that are the same in two languages."""
 
 
@@ -76,105 +76,96 @@ def test_what_is_compared_with_is_known_in_every_language(table):
     assert not is_refusal(f"{table.refusal} But the plan costs 5 euros.")
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "Die Textstellen enthalten keine Antwort.",
-        "„Die Textstellen enthalten keine Antwort auf die Frage.“ [2]",
-        "- Die Textstellen enthalten keine Antwort",
-        "Die Passagen enthalten die Antwort nicht.",
-        "The passages do not contain the answer to your question",
-        "Les passages ne contiennent pas la réponse à la question.",
-        "I passaggi non contengono la risposta.",
-        "The passage does not mention a hotel named Ribeira Nova. [1]",
-        "The passages do not explicitly state the price.",
-        "The chip number of Pepper is not mentioned in the provided passages.",
-        "Based on the information provided in the passage, there is no mention of a meeting. It describes an invoice.",
-        "According to the passage, no information about potato harvests in 2022 is provided.",
-        "I'm sorry, but I cannot answer this question as it is not related to the provided passage.",
-    ],
-)
-def test_a_refusal_is_known_as_models_write_it(reply):
-    assert reads_as_refusal(reply)
+REFUSALS = """
+Die Textstellen enthalten keine Antwort.
+„Die Textstellen enthalten keine Antwort auf die Frage.“ [2]
+- Die Textstellen enthalten keine Antwort
+Die Passagen enthalten die Antwort nicht.
+The passages do not contain the answer to your question
+Les passages ne contiennent pas la réponse à la question.
+I passaggi non contengono la risposta.
+The passage does not mention a hotel named Ribeira Nova. [1]
+The passages do not explicitly state the price.
+The chip number of Pepper is not mentioned in the provided passages.
+Based on the information provided in the passage, there is no mention of a meeting. It describes an invoice.
+According to the passage, no information about potato harvests in 2022 is provided.
+I'm sorry, but I cannot answer this question as it is not related to the provided passage.
+"""
+OTHER_ANSWERS = """
+Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.
+Die Antwort steht in den Textstellen.
+The rent is not included in the price.
+According to the lease, the rent is due on the first.
+No information about customers is provided to others.
+The fee is 5 euros. There is no information on taxes.
+"""
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "Die Textstellen enthalten keine Antwort auf die Frage, wer zahlt.",
-        "Die Antwort steht in den Textstellen.",
-        "",
-        "The rent is not included in the price.",
-        "According to the lease, the rent is due on the first.",
-        "No information about customers is provided to others.",
-        "The fee is 5 euros. There is no information on taxes.",
-    ],
-)
-def test_another_answer_is_no_refusal(reply):
-    assert not reads_as_refusal(reply)
+@pytest.mark.parametrize(("replies", "is_one"), [(REFUSALS, True), (OTHER_ANSWERS, False)])
+def test_a_refusal_is_known_as_models_write_it(replies, is_one):
+    assert [reply for reply in replies.strip().split("\n") if reads_as_refusal(reply) is not is_one] == []
+    assert not reads_as_refusal("")
 
 
-@pytest.mark.parametrize(
-    ("question", "code"),
-    [
-        ("What does the plan cost?", "en"),
-        ("Who pays?", "en"),
-        ("When will Die Zeit publish it?", "en"),
-        ("Was kostet der Plan?", "de"),
-        ("Wann endet die Kündigungsfrist?", "de"),
-        ("Und warum?", "de"),
-        ("Wie hoch ist die Kaution, und wer zahlt sie?", "de"),
-        ("Fasse den Vertrag zusammen", "de"),
-        ("Erkläre Self-RAG", "de"),
-        ("Erkla\u0308re Self-RAG", "de"),
-        ("Kosten des Plans", "de"),
-        ("Was tun?", "de"),
-        ("Kündigungsfristen", "de"),
-        ("Who was Schrödinger?", "en"),
-        ("résumé", ""),
-        ("Vad är priset på planen?", "sv"),
-        ("Quel est le prix des plans?", "fr"),
-        ("Wat is de prijs van het plan?", "nl"),
-        ("¿Cuándo termina el contrato?", "es"),
-        ("¿Fianza?", "es"),
-        ("Combien coûte l'abonnement ?", "fr"),
-        ("Qui paie l’électricité ?", "fr"),
-        ("Que dit le règlement ?", "fr"),
-        ("Qui a proposé de remplacer les imprimantes ?", "fr"),
-        ("Numéro de téléphone de Hugo", "fr"),
-        ("Hvad koster planen?", "da"),
-        ("plan price 2024", ""),
-        ("", ""),
-    ],
-)
-def test_the_language_of_a_question(question, code):
-    assert detected(question) == code
+QUESTIONS = {
+    "en": """What does the plan cost?
+        Who pays?
+        When will Die Zeit publish it?
+        Who was Schrödinger?""",
+    "de": """Was kostet der Plan?
+        Wann endet die Kündigungsfrist?
+        Und warum?
+        Und die Kaution?
+        Wie hoch ist die Kaution, und wer zahlt sie?
+        Fasse den Vertrag zusammen
+        Erkläre Self-RAG
+        Erkla\u0308re Self-RAG
+        Kosten des Plans
+        Was tun?
+        Kündigungsfristen
+        Wer haftet für Schäden am Gebäude?
+        Wie lange läuft der Vertrag?
+        Welche Frist gilt für die Kündigung?
+        Wo steht das?
+        Darf ich das Zimmer untervermieten?
+        Wann muss die Miete gezahlt werden?
+        Was passiert bei Verzug?
+        Ist Rauchen erlaubt?
+        Warum wurde der Antrag abgelehnt?
+        Wie viele Tage Urlaub habe ich?
+        Gibt es eine Probezeit?
+        Wem gehört der Garten?
+        Muss ich die Küche streichen?
+        Kann ich kostenlos stornieren?
+        Wieviel kostet ein Schlüssel?
+        Welches Ventil ist undicht?
+        Woran erkenne ich einen Defekt?
+        Wozu dient der Filter?
+        Seit wann gibt es die Firma?""",
+    "fr": """Quel est le prix des plans?
+        Combien coûte l'abonnement ?
+        Qui paie l’électricité ?
+        Que dit le règlement ?
+        Qui a proposé de remplacer les imprimantes ?
+        Numéro de téléphone de Hugo""",
+    "sv": "Vad är priset på planen?",
+    "nl": "Wat is de prijs van het plan?",
+    "da": "Hvad koster planen?",
+    "es": "¿Cuándo termina el contrato?\n¿Fianza?",
+    "": "résumé\nplan price 2024\n",
+}
+
+
+@pytest.mark.parametrize("code", QUESTIONS)
+def test_the_language_of_a_question(code):
+    questions = [line.strip() for line in QUESTIONS[code].split("\n")]
+    assert [question for question in questions if detected(question) != code] == []
 
 
 def test_what_does_not_tell_its_language_keeps_the_one_before():
     assert [detected(text, "de") for text in ("Self-RAG?", "", "Quel est le prix?", "What is it?")] == [
         "de", "de", "fr", "en",
     ]  # fmt: skip
-
-
-COMMON = """
-    Wer haftet für Schäden am Gebäude? Wie lange läuft der Vertrag? Welche Frist gilt für die Kündigung? Wo steht
-    das? Darf ich das Zimmer untervermieten? Wann muss die Miete gezahlt werden? Was passiert bei Verzug? Ist
-    Rauchen erlaubt? Warum wurde der Antrag abgelehnt? Wie viele Tage Urlaub habe ich? Gibt es eine Probezeit? Wem
-    gehört der Garten? Muss ich die Küche streichen? Kann ich kostenlos stornieren? Wieviel kostet ein Schlüssel?
-    Welches Ventil ist undicht? Woran erkenne ich einen Defekt? Wozu dient der Filter? Seit wann gibt es die Firma?
-    Und die Kaution?
-"""
-
-
-def test_common_questions_in_german_are_known():
-    questions = [question.strip() for question in COMMON.split("?") if question.strip()]
-    assert [question for question in questions if detected(question) != "de"] == []
-
-
-def test_a_language_is_named_by_its_code_or_its_name():
-    assert [code_of(name) for name in ("de", "German", "deutsch", "DE", "fr", "French")] == ["de"] * 4 + ["fr"] * 2
-    assert code_of("Klingon") == ""
 
 
 def test_which_texts_and_which_wish_follow_from_the_setting():

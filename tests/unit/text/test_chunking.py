@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.fakes_index import HashingEmbedder, minilm
+from support.fakes_index import HashingEmbedder, markdown, minilm
 
 from local_rag.core import cancel
-from local_rag.core.documents import Heading, LoadedDocument
+from local_rag.core.documents import LoadedDocument
 from local_rag.core.errors import Stopped
 from local_rag.text.chunking import chunk
 from local_rag.text.display import printable
@@ -20,21 +19,8 @@ from local_rag.text.sentences import sentences
 WORDS = "the a retrieval unbelievability graphs, e.g. Dr. naïve 3.14 don't x_y don’t. Yes! 日本語です。 a/b?c=d ---"
 
 
-def cut(text, headings=(), size=50, overlap=0, embedder=None):
-    document = LoadedDocument(text, headings=tuple(headings))
-    offsets = (embedder or HashingEmbedder()).token_ends(text)
-    return chunk(document, offsets, size=size, overlap=overlap, window=254)
-
-
-def markdown(text):
-    """A document whose headings are the lines that begin with #."""
-    found = re.finditer(r"^(#+) +(.*)$", text, re.M)
-    return LoadedDocument(text, headings=tuple(Heading(m.start(), len(m[1]), m[2]) for m in found))
-
-
-def cut_markdown(text, size=50, overlap=0):
-    document = markdown(text)
-    return chunk(document, HashingEmbedder().token_ends(text), size=size, overlap=overlap, window=254)
+def cut(text, size=50, overlap=0):
+    return chunk(markdown(text), HashingEmbedder().token_ends(text), size=size, overlap=overlap, window=254)
 
 
 prose = st.lists(
@@ -62,7 +48,6 @@ def test_every_character_once_in_order_within_the_size(text, size):
     assert "".join([*rest, text[at:]]).strip() == ""
 
 
-@settings(max_examples=settings().max_examples)
 @given(anything, st.integers(16, 60), st.integers(1, 8))
 def test_with_overlap_still_ordered_complete_and_within_the_size(text, size, overlap):
     embedder = minilm()
@@ -83,7 +68,7 @@ def test_headings_give_the_path_and_stay_with_their_text():
         + "\n\n## Time\n\n"
         + "It takes two years. " * 9
     )
-    chunks = cut_markdown(text)
+    chunks = cut(text)
     assert [piece.heading for piece in chunks] == ["Plan > Cost", "Plan > Time"]
     assert text[chunks[0].start :].startswith("# Plan\n\n## Cost")
     assert text[chunks[1].start :].startswith("## Time")
@@ -92,12 +77,12 @@ def test_headings_give_the_path_and_stay_with_their_text():
 def test_a_new_heading_of_the_same_level_replaces_the_old_path():
     long = "One more sentence stands here today. " * 6
     text = f"# A\n{long}\n## B\n{long}\n### C\n{long}\n## D\n{long}\n# E\n{long}"
-    assert [piece.heading for piece in cut_markdown(text)] == ["A", "A > B", "A > B > C", "A > D", "E"]
+    assert [piece.heading for piece in cut(text)] == ["A", "A > B", "A > B > C", "A > D", "E"]
 
 
 def test_a_heading_alone_is_never_a_passage_if_text_follows():
     text = "# Title\n\n" + "A long paragraph goes on and on. " * 30 + "\n\n# Next\n\n" + "word " * 200
-    chunks = cut_markdown(text)
+    chunks = cut(text)
     alone = [text[piece.start : piece.end] for piece in chunks if "\n" not in text[piece.start : piece.end]]
     assert not any(piece.startswith("#") for piece in alone)
     assert [text[p.start : p.end].split("\n")[0] for p in chunks if text[p.start] == "#"] == ["# Title", "# Next"]
@@ -105,8 +90,8 @@ def test_a_heading_alone_is_never_a_passage_if_text_follows():
 
 def test_a_tiny_section_shares_its_passage_with_the_next_one():
     text = "# A\n\nYes.\n\n# B\n\n" + "It goes on here. " * 6
-    assert [piece.heading for piece in cut_markdown(text)] == ["A"]
-    assert len(cut_markdown("# A\n\n" + "Enough text. " * 6 + "\n\n# B\n\n" + "It goes on here. " * 6)) == 2
+    assert [piece.heading for piece in cut(text)] == ["A"]
+    assert len(cut("# A\n\n" + "Enough text. " * 6 + "\n\n# B\n\n" + "It goes on here. " * 6)) == 2
 
 
 def test_long_paragraphs_are_cut_between_sentences_and_shared_out_evenly():
@@ -121,7 +106,7 @@ def test_overlap_begins_at_a_sentence_and_never_crosses_a_heading():
     text = (
         "# A\n" + "".join(f"Sentence {number} is right here. " for number in range(30)) + "\n# B\n" + "New text. " * 20
     )
-    chunks = cut_markdown(text, size=50, overlap=10)
+    chunks = cut(text, size=50, overlap=10)
     inner = [piece for piece in chunks[1:] if piece.heading == "A"]
     assert inner and all(text[piece.start :].startswith("Sentence") for piece in inner)
     assert all(after.start < before.end for before, after in zip(chunks, inner, strict=False))

@@ -161,12 +161,6 @@ def test_an_index_in_code_is_no_mark(index):
     assert renumbered(checked).text == checked.text
 
 
-def test_marks_are_numbered_as_a_reader_meets_them():
-    checked = renumbered(check("Choose one before you start [2]. It does not cover the seals. [1]", [WARRANTY, OTHER]))
-    assert checked.text == "Choose one before you start [1]. It does not cover the seals. [2]"
-    assert [citation.number for citation in checked.citations] == [1, 2]
-
-
 def test_unknown_numbers_are_taken_out():
     checked = check("The warranty lasts two years [1, 7]. It is blue [9].", [WARRANTY])
     assert checked.text == "The warranty lasts two years [1]. It is blue."

@@ -84,9 +84,8 @@ def test_the_look_alikes_of_the_bracket_are_known():
     assert [ch for ch in map(chr, range(0x110000)) if "<" in unicodedata.normalize("NFKC", ch)] == ["<", "﹤", "＜"]
 
 
-@pytest.mark.parametrize("hidden", ["\U000e0049\U000e0067\U000e007f", "\u202e", "\u2066", "\u2069"])
-def test_what_nobody_sees_goes(hidden):
-    assert fenced(f"It costs{hidden} 7 euros") == "It costs 7 euros"
+def test_what_nobody_sees_goes():
+    assert fenced(f"It costs{''.join(HIDDEN)} 7 euros") == "It costs 7 euros"
 
 
 def everything(text):

@@ -7,7 +7,7 @@ from support.fakes import FakeCorpus, ScriptedEvaluator
 
 from local_rag.text.spelling import repaired
 
-FILES = ("annual", "premium", "household", "deposit", "boil", "boiler")
+FILES = "annual premium household deposit boil boiler".split()
 ENGLISH = {"casts", "mangle", "fees"}
 
 

@@ -67,15 +67,7 @@ def split(text):
         ("これは本です。あれはペンです。", ["これは本です。", "あれはペンです。"]),
         ("", []),
         (" \n \n", []),
-    ],
-)
-def test_where_a_sentence_ends(text, expected):
-    assert split(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # structure
         ("# Head\nBody of it.", ["# Head", "Body of it."]),
         ("Head\n====\nBody of it.", ["Head", "Body of it."]),
         ("- one\n- two goes\n  on here\n* three", ["- one", "- two goes\n  on here", "* three"]),
@@ -84,7 +76,7 @@ def test_where_a_sentence_ends(text, expected):
         ("From: Ann\nTo: Bob\nSubject: Rent\n\nHi Bob", ["From: Ann", "To: Bob", "Subject: Rent", "Hi Bob"]),
     ],
 )
-def test_structure_ends_a_sentence(text, expected):
+def test_where_a_sentence_ends(text, expected):
     assert split(text) == expected
 
 
