@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
+from contextlib import suppress
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -36,9 +36,9 @@ def here(garden, monkeypatch, capsys):
 
 
 class Kept(Parser):
-    """A parser whose worker, which takes a third of a second to start, outlives a sync that ends between files."""
+    """A parser whose worker, which takes a third of a second to start, serves the next sync too."""
 
-    by_use: ClassVar[dict] = {}
+    idle: ClassVar[dict] = {}
     busy = stopped = False
 
     def parse(self, path):
@@ -56,16 +56,18 @@ class Kept(Parser):
     def __exit__(self, *exception):
         if self.stopped:
             self.close()
+        else:
+            self.idle.setdefault(self.use, []).append(self)
 
     @classmethod
     def of(cls, seconds=PART_SECONDS, loaders=MappingProxyType({})):
-        """Return the parser of the main thread for these arguments, or one of its own for a sync of another thread."""
-        if threading.current_thread() is not threading.main_thread():
-            return Parser(seconds, loaders)
+        """Return a parser that no sync has now, of any thread, for these arguments; or else a new one."""
         use = (seconds, *loaders.items(), *map(os.environ.get, ("PATH", "TZ")))
-        if use not in cls.by_use or cls.by_use[use].stopped:
-            cls.by_use[use] = cls(seconds, loaders)
-        return cls.by_use[use]
+        with suppress(IndexError):
+            return cls.idle.setdefault(use, []).pop()
+        parser = cls(seconds, loaders)
+        parser.use = use
+        return parser
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -74,5 +76,6 @@ def one_parser():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(text, "Parser", Kept.of)
         yield
-    for parser in Kept.by_use.values():
-        parser.close()
+    for parsers in Kept.idle.values():
+        for parser in parsers:
+            parser.close()
