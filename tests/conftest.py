@@ -1,7 +1,5 @@
 """Give every test its own home folder, and let tests connect only to this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import hashlib

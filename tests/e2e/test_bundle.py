@@ -1,7 +1,5 @@
 """Test the whole way to an offline machine: a real bundle, installed and used without a route."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

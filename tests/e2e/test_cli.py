@@ -1,7 +1,5 @@
 """Run each command of the command line once as a real process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Test what loads PyTorch: the converter in its process, and sentence-transformers without a conversion."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

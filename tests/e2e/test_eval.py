@@ -1,7 +1,5 @@
 """Stop `local-rag eval` in the middle, and continue it."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Run the lines of docs/README.md that install the wheel as a program, in environments without anything else."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 `langgraph` is found on PATH, or where the variable LANGGRAPH says: pip install "langgraph-cli[inmem]".
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 Without Ollama no socket is opened at all; with it, only to the one scripted server on loopback.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

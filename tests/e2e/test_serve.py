@@ -1,7 +1,5 @@
 """Test `local-rag serve` as a process: its address, its end, a kill, what it writes, and without a network."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Test stdout and stderr that are closed, broken, full, or a terminal: exit codes and silence."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Make once for all tests a person who has asked about notes, whose state each test finds anew, and a parser."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A block below `<!-- not run: REASON -->` needs a server, the network, hours or a person: its commands are only parsed.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Run the programs in docs/examples, each on files that are indexed here."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """Test which modules a fresh Python has loaded after an import or a short command."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Make a workspace whose questions a scripted engine answers, at once or when a test lets it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from contextlib import contextmanager

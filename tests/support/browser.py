@@ -6,8 +6,6 @@
 Leaving a tab fails on everything that it remembers and that `expected` does not name.
 """
 
-from __future__ import annotations
-
 import shutil
 from contextlib import contextmanager
 from pathlib import Path

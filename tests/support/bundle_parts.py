@@ -1,7 +1,5 @@
 """Make tiny wheels, a tiny bundle, and a store like that of Ollama."""
 
-from __future__ import annotations
-
 import base64
 import ensurepip
 import hashlib

@@ -1,7 +1,5 @@
 """Provide a chat model of LangChain for tests: a real BaseChatModel that answers as `ollama_mind` does."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Change or read a database past the program."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -8,8 +8,6 @@ class TestMyEngine(EngineContract):
         return MyEngine()
 """
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Provide the cases of an evaluation about the notes of the garden."""
 
-from __future__ import annotations
-
 import json
 
 CASES = [

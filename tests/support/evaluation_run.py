@@ -1,7 +1,5 @@
 """Make a believable run of an evaluation in memory: records as they are stored, and their figures."""
 
-from __future__ import annotations
-
 import random
 
 from local_rag.core.answer import Answer, Citation

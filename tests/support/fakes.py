@@ -1,7 +1,5 @@
 """Provide scripted parts of a graph: an engine, a corpus and a web, about ten lines each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat

@@ -1,7 +1,5 @@
 """Provide a tiny deterministic embedder, and the real one loaded once, for tests of the index."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

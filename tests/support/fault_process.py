@@ -5,8 +5,6 @@ request is a line of JSON on stdin, [words, fault] (see `command`); its reply is
 for a signal. The output of the command is in the files `out` and `err` of the working folder.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Provide a person's notes, their index, and commands that meet a fault: killed, without space, without rights."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Change files as a person does, read them with the loaders, and show what was read or synced in one text."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Provide a folder of notes about a garden and a rental contract."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

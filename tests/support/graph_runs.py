@@ -1,9 +1,6 @@
 """Run graphs as a LangGraph program does, with scripted parts."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from functools import cache
 
 from local_rag.config.values import Limits, Thresholds, Values
 from local_rag.core.cancel import Cancel
@@ -11,9 +8,6 @@ from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps, Options, recursion_limit
 from local_rag.web.search import Off
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-
-wired = cache(compiled)
-"""Compiled graphs by name and options, which no run changes."""
 
 QUESTION = "What does the plan cost?"
 SCRIPT = [field.name for field in fields(ScriptedEngine)]
@@ -89,7 +83,7 @@ def run(name, engine=None, corpus=None, question=QUESTION, **world):
     """Return (nodes in order, final state, deps) of one question with these `parts`."""
     options, deps = parts(engine, corpus, **world)
     config = {"recursion_limit": recursion_limit(deps.limits)}
-    state = final_state(wired(name, options), deps, question, config)
+    state = final_state(compiled(name, options), deps, question, config)
     return between(state["path"]), state, deps
 
 

@@ -1,7 +1,5 @@
 """Make files as they exist in the world: some that no program should trust, and odd ones that must be read."""
 
-from __future__ import annotations
-
 import struct
 import zipfile
 from pathlib import Path

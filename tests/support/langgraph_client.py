@@ -3,8 +3,6 @@
 This program runs beside the server in a network namespace.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 A case with quadratic work needs more: the system then ends the child, and the case is the last line it printed.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Make an OllamaEngine on a test server, and ask it in short ways."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

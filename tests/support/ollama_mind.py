@@ -1,7 +1,5 @@
 """Reply as a model would on a scripted server: read the prompt, find the task, and go by shared words."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -9,8 +9,6 @@ What the server itself refuses (no such model, a prompt that does not fit) takes
 at a time, as with OLLAMA_NUM_PARALLEL=1, and are streamed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

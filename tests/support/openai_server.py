@@ -1,7 +1,5 @@
 """Serve OpenAI's API on loopback as llama.cpp, vLLM or LM Studio do, with a script like that of Ollama."""
 
-from __future__ import annotations
-
 from support.ollama_server import OllamaServer, Turn, encoded, reply_of
 
 

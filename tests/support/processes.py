@@ -1,7 +1,5 @@
 """Run programs as a person does: ended by Ctrl-C, serving, at a terminal, without a network or rights."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

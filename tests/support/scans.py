@@ -1,7 +1,5 @@
 """Make pages that are pictures, and a program in place of tesseract that reads what a test wants."""
 
-from __future__ import annotations
-
 import stat
 
 from PIL import Image, ImageDraw, ImageFont

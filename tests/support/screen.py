@@ -1,7 +1,5 @@
 """Show what a terminal or a pipe displays of a renderable."""
 
-from __future__ import annotations
-
 import io
 
 from local_rag.terminal.console import SafeConsole

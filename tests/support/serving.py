@@ -1,7 +1,5 @@
 """Run a server of local-rag in this process, on loopback, and clients that ask it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Provide the shipped evaluator, and copies of it that a test can damage."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

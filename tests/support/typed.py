@@ -1,7 +1,5 @@
 """Run commands as a person types them, and keep the lines that a display gets."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

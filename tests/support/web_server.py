@@ -9,8 +9,6 @@ A page is a function of the Wire that it writes to. A path without a page ends t
 other path, which answers 404 without it.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import socketserver

@@ -1,7 +1,5 @@
 """Check that a unit test starts no process, opens no socket and no database, and loads no model."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Test that packages import only lower ones, and that libraries are imported only where they belong."""
 
-from __future__ import annotations
-
 import ast
 from graphlib import TopologicalSorter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Test that tests use public names: ruff (SLF001) sees attributes, this sees names that tests patch or import."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -70,13 +71,15 @@ def remove(store: Store, names: Sequence[Path | str], *, missing_ok: bool) -> tu
     """
     files = [file.path for file in store.files()]
     unread = {*store.failures(), *(path for path, _ in store.reported())}
-    known, gone = {*files, *unread, *(root.path for root in store.roots())}, set[str]()
+    paths, gone = {*files, *unread, *(root.path for root in store.roots())}, set[str]()
+    known = [(path, composed(path)) for path in paths]
     for name in names:
         if is_url(str(name)):
             below = {page.path for page in store.pages([normal(str(name))])}
         else:
-            folder = str(real_path(Path(name)))
-            below = {path for path in known if is_below(composed(path), (composed(folder),))}
+            named = composed(str(real_path(Path(name))))
+            folder = named.removesuffix(os.sep) + os.sep
+            below = {path for path, shown in known if shown == named or shown.startswith(folder)}
         if not (below or missing_ok):
             raise UsageError(f"{name} is not in the index", hint="local-rag files")
         gone |= below

@@ -1,7 +1,5 @@
 """Provide a person with an index of a few notes, for whom commands run under faults."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

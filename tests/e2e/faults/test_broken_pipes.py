@@ -1,7 +1,5 @@
 """Test commands whose output nobody reads: they are silent, with the exit code of a broken pipe."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """Test damaged files: the right answer, or a line with a command that repairs them, which is then typed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

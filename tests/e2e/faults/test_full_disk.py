@@ -1,7 +1,5 @@
 """Test a full disk: stored data stays, one line reports it, and the same command continues once there is space."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Test hostile file names: such a file is found, cited on one line without control characters, and removed."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

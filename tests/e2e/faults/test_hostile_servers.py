@@ -1,7 +1,5 @@
 """Test hostile servers: each ends in a verdict, an answer or one line, in time, and with little memory."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

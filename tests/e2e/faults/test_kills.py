@@ -4,8 +4,6 @@ A moment is the first event of its kind for `fault_process.watch`: a statement t
 changes a folder. The command dies just before it.
 """
 
-from __future__ import annotations
-
 import pytest
 from support.faults import DIES, NEW_INDEX, QUESTION
 

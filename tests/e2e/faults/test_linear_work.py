@@ -1,7 +1,5 @@
 """Test that reading the content of files takes time in proportion to it, whatever the content is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Test files that change during `index`: one state of each is stored, and the next run stores the last."""
 
-from __future__ import annotations
-
 import pytest
 
 from .conftest import NEW, OLD, STEADY, harvest

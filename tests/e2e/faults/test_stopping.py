@@ -1,7 +1,5 @@
 """Test that `local-rag index` stops at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

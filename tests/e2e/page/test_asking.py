@@ -1,7 +1,5 @@
 """A question in a real browser, over the real API and a scripted engine: from the first stage to the answer."""
 
-from __future__ import annotations
-
 from support.asking import Steps, scripted
 from support.fakes import FakeCorpus, ScriptedEngine, ScriptedEvaluator, passage
 

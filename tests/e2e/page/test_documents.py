@@ -1,7 +1,5 @@
 """Documents at their places, the index and search in a real browser, over the real API."""
 
-from __future__ import annotations
-
 import os
 import re
 from urllib.parse import quote as encoded

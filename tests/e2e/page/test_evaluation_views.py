@@ -1,7 +1,5 @@
 """Runs, judged answers, evaluations and the checks in a real browser, over a real server with real runs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

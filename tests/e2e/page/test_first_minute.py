@@ -1,7 +1,5 @@
 """The first minute in a real browser: from nothing to an answer without a terminal, over the real API."""
 
-from __future__ import annotations
-
 import os
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """What a page says after its server was killed: a real process, and a real browser that stays open."""
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import suppress

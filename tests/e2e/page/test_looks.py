@@ -1,7 +1,5 @@
 """What everybody can use: keyboard, screen reader, widths, colours, motion; and strings that look like markup."""
 
-from __future__ import annotations
-
 import pytest
 from support.asking import Steps, scripted
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage

@@ -1,7 +1,5 @@
 """The page and the real API beneath it: over uvicorn, with real files, the extractive engine and a scripted one."""
 
-from __future__ import annotations
-
 import re
 from contextlib import ExitStack, contextmanager
 

@@ -1,7 +1,5 @@
 """Threads at the side, answers that stay, and what several tabs know of each other; over the real API."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

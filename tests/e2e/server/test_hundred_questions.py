@@ -1,7 +1,5 @@
 """A hundred questions over HTTP leave nothing behind in the server: no thread, no descriptor, no memory."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The tools of the Model Context Protocol, asked by the client of its SDK: in memory, as a process, and over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What programs that speak OpenAI's API make of a real server with real files."""
 
-from __future__ import annotations
-
 import pytest
 from support.garden import GREENHOUSE, enter, notes_in
 from support.serving import a_workspace, served

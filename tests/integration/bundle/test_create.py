@@ -1,7 +1,5 @@
 """Test making a bundle: what is collected from where and for which machine, and that a stopped run continues."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Test install.py of a bundle: it refuses any difference from the manifest, and installs what fits."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

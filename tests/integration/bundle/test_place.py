@@ -1,7 +1,5 @@
 """Test that a bundle's other contents are put where local-rag looks for them, without overwriting anything."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Give each test of the command line a person who types."""
 
-from __future__ import annotations
-
 import pytest
 from support.typed import Typed
 

@@ -1,7 +1,5 @@
 """Test the commands of the command line in this process, on a small index with the real embedder."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Test what the commands show when two versions of a contract disagree, with the shipped evaluator."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Test `local-rag eval` as a person uses it, on a small index with the real embedder."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

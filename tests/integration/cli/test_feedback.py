@@ -1,7 +1,5 @@
 """Test feedback on answers: it is stored beside the runs, listed and deleted like all quotes, and made into cases."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

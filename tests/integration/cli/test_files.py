@@ -1,7 +1,5 @@
 """Test what is indexed, what is left out, and what is kept out permanently, as a person sees it."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Test that the command in an error's hint works, and that it loses nothing that was intact."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

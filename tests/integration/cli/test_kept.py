@@ -1,7 +1,5 @@
 """Test that chats, runs and exports that quote a removed file are listed, and deleted by a command or by age."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

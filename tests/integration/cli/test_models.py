@@ -1,7 +1,5 @@
 """Test `local-rag models`: the list, a download through Ollama, and the tasks of an engine, on a server on loopback."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Test conditions, exact words and several indexes, as a person types them."""
 
-from __future__ import annotations
-
 import io
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Test that local-rag's files are for their owner alone: modes 0600 and 0700, under any umask."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Test `local-rag prompts`: the texts in force, and mistakes in a person's own."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

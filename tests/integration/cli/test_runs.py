@@ -1,7 +1,5 @@
 """Test `local-rag runs`: list, show, again, case and delete, as a person types them."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Test `local-rag threads`: list, show, rename, export and delete, on chats that a scripted engine has answered."""
 
-from __future__ import annotations
-
 import re
 import stat
 

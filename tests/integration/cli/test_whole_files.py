@@ -1,7 +1,5 @@
 """Outlines, files that hold something, and one question to many files, as a person at a terminal sees them."""
 
-from __future__ import annotations
-
 import pytest
 from support.garden import enter
 

@@ -1,7 +1,5 @@
 """Test which calibrated thresholds hold, and what is said about those that do not."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

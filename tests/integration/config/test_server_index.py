@@ -1,7 +1,5 @@
 """Test the URL of an index on a server: its forms, the permitted hosts, and that no password is accepted or shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Test the probe of a port, which needs no client library."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

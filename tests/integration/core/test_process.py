@@ -1,7 +1,5 @@
 """Test that what is hidden or set for one import is restored afterwards."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Test that the cases of the shipped demo are true of its documents, and its documents true of the program."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Test doctor's checks of a person's data on the disk: encryption and permissions."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

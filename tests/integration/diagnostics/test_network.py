@@ -4,8 +4,6 @@ Only the children below try an address of TEST-NET (RFC 5737), and wait for noth
 its servers on loopback.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

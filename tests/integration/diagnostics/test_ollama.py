@@ -1,7 +1,5 @@
 """Test doctor's checks of Ollama, against a server on loopback."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Test thresholds from scores: their effect, the chosen one, where it is stored, and that it is then in force."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Test `eval --web-from`: the web branches of CRAG and Adaptive RAG, measured without a network."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

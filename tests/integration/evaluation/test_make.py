@@ -1,7 +1,5 @@
 """Test making a set of cases: proposals from headings and by a model, and the contents of the file."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import islice

@@ -1,7 +1,5 @@
 """Test that an index that is not fully embedded is not measured."""
 
-from __future__ import annotations
-
 import pytest
 from support.evaluation_cases import cases_file
 from support.fakes_index import remembering_minilm

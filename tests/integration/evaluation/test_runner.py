@@ -1,7 +1,5 @@
 """Test a run on a real index with a scripted engine: its records, its failures, and continuing after a stop."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Callbacks of the calling program see each model call and each retrieval; nothing else switches anything on."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Consent to a web query by an interruption of the graph: nothing leaves before the answer, nothing is paid twice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A question that is interrupted before or after its nodes goes on as if it had not been, whoever keeps it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -17,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from support import CHECKOUT
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import QUESTION, parts, wired
+from support.graph_runs import QUESTION, parts
 from unit.graphs.test_paths import TABLE, engines, methods
 
 from local_rag.core.cancel import Cancel
@@ -67,7 +65,7 @@ def run(name, world, saver=InMemorySaver, **interrupts):
     while True:
         deps = world.deps(engine)
         config = {"configurable": {"thread_id": "1"}, "recursion_limit": recursion_limit(deps.limits)}
-        app = wired(name, world.options).copy({"checkpointer": saver()})
+        app = compiled(name, world.options).copy({"checkpointer": saver()})
         app.invoke(given, config, context=deps, **interrupts)
         if not (snapshot := app.get_state(config)).next:
             return snapshot.values, count

@@ -1,7 +1,5 @@
 """What LangGraph's streams yield of our graphs: messages of the answer, our events, the tutorials' loop."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

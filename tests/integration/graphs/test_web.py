@@ -1,7 +1,5 @@
 """The web through the graphs: stand-ins for search and pages; the real fetcher, reader and graphs."""
 
-from __future__ import annotations
-
 import re
 from contextlib import nullcontext
 from functools import partial

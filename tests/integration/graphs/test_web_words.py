@@ -1,7 +1,5 @@
 """What a query for the web is made of: the person's own questions. Canaries in everything else are never sent."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

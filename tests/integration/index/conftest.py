@@ -1,7 +1,5 @@
 """One server for the tests of a worker; each test has indexes of its own names."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import pytest

@@ -1,7 +1,5 @@
 """A search, also as a LangChain retriever, brings only what its filter leaves; one that leaves nothing is named."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shlex

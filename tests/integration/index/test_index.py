@@ -1,7 +1,5 @@
 """An index says what it holds, refuses what did not make it, and gets the vectors of another embedder."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

@@ -1,7 +1,5 @@
 """Several indexes answer as one: each passage knows its index, and a split corpus ranks as the whole does."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Words in the language of a text: a search finds their other forms, in each store."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

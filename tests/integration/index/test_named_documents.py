@@ -1,7 +1,5 @@
 """A question that names a document gets the passages of that document first, whatever others say of it."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes_index import indexed, markdown
 

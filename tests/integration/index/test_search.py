@@ -1,7 +1,5 @@
 """A search brings the right passages, each text once, and says of each where it stands and how near it is."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

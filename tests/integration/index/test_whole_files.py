@@ -1,7 +1,5 @@
 """Outlines of files, the files that hold something, and which file a question for all of a document means."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes_index import HashingEmbedder
 from support.hostile import make_pdf

@@ -1,7 +1,5 @@
 """Test the form of an answer from the settings to the model, the stored turn and the shown text."""
 
-from __future__ import annotations
-
 import pytest
 from support.asking import opened
 from support.engine_contract import PASSAGES

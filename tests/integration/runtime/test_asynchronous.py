@@ -1,7 +1,5 @@
 """Test questions, tool and retriever in asyncio: the loop goes on, several run at once, cancelling a task stops it."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import aclosing
 

@@ -1,7 +1,5 @@
 """Test Rag.from_files, and how a program changes an index: sync, add and remove."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Test the chats: what is stored and what is not, and how they are listed, shown, exported and deleted."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

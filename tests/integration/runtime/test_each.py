@@ -1,7 +1,5 @@
 """One question to many files: the rows, what is kept of them, and that it goes on where it was stopped."""
 
-from __future__ import annotations
-
 import csv
 import io
 

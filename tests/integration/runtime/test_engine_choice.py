@@ -1,7 +1,5 @@
 """Test the choice of the engine: a named one is never replaced, and `auto` says which it took and why."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Test a fallback corpus in place of the web, with real folders, indexes and MiniLM; nothing leaves."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Test the history: what a question leaves however it ends, and how it is read, judged and deleted."""
 
-from __future__ import annotations
-
 import json
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Test a Rag as a LangChain tool: what an agent reads, errors as text, several threads, and LangGraph's ToolNode."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 

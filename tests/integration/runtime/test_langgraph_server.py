@@ -1,7 +1,5 @@
 """Test the graphs for LangGraph's server, without the server: context in JSON, chat, consent, plain errors."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

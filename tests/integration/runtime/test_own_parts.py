@@ -1,7 +1,5 @@
 """Test a corpus, a reranker and an engine that a program gives to Rag.open."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

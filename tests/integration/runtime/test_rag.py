@@ -1,7 +1,5 @@
 """Test Rag with scripted parts: events, answers, threads, stopping, and the host's tracing state."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

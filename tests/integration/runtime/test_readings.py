@@ -1,7 +1,5 @@
 """Test that grading, answering, checking and comparing files share the evaluator's readings for a question."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

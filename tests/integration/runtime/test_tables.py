@@ -1,7 +1,5 @@
 """Test questions about cells, lists and figures of tables in files: what is computed, cited and doubted."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from functools import cache
 

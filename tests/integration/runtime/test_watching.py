@@ -1,7 +1,5 @@
 """Test that a watched index finally equals a fresh index of the same files."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import subprocess

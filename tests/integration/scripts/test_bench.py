@@ -1,7 +1,5 @@
 """Test the benchmarks that ask a language model, over HTTP against the scripted Ollama server."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

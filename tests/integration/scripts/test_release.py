@@ -1,7 +1,5 @@
 """Test a release: the same bytes from the same commit, everything that the program needs, and pinned packages."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

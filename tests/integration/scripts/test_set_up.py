@@ -1,7 +1,5 @@
 """Test the two commands of the README in a small checkout, mostly with a Python that only repeats its arguments."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

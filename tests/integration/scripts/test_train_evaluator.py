@@ -1,7 +1,5 @@
 """Train a tiny evaluator from a few texts, and test that the package reads with it."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

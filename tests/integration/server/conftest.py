@@ -1,7 +1,5 @@
 """Servers on loopback that end with the test."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import pytest

@@ -1,7 +1,5 @@
 """Evaluations over the API: started on a case file, watched, stopped, continued, shown, compared; and the checks."""
 
-from __future__ import annotations
-
 import pytest
 from support.evaluation_cases import cases_file
 from support.serving import error_of

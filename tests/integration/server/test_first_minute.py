@@ -1,7 +1,5 @@
 """From nothing to an index without a terminal: the person's home is browsed, files are dropped, the sample is tried."""
 
-from __future__ import annotations
-
 import base64
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The layer that every request passes: who is answered on every endpoint, and what is refused."""
 
-from __future__ import annotations
-
 import hmac
 import re
 import sys

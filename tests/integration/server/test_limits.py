@@ -1,7 +1,5 @@
 """What one client can take from the others: threads, slow requests, slow readers."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

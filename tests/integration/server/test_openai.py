@@ -1,7 +1,5 @@
 """OpenAI's surface as it goes over the wire; `tests/e2e/server/test_openai_clients.py` has real clients of it."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection

@@ -1,7 +1,5 @@
 """Questions over the API: their events, the queue, joining, stopping, and the consent to web queries."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from contextlib import closing

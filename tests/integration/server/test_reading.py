@@ -1,7 +1,5 @@
 """No GET changes anything: every one of them is asked about a real index, and nothing is otherwise afterwards."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing

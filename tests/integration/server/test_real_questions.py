@@ -1,7 +1,5 @@
 """Questions about real files, with the packaged embedder and the extractive engine, over the API."""
 
-from __future__ import annotations
-
 from support.asking import asked
 from support.serving import marked, text_of
 

@@ -1,7 +1,5 @@
 """Runs and feedback over the API, on real runs of an index of notes."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

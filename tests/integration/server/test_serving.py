@@ -1,7 +1,5 @@
 """Where the server listens, how others find it, what cannot be served, and the document of the API."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from contextlib import ExitStack

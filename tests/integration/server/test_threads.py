@@ -1,7 +1,5 @@
 """Threads over the API: listed, shown, renamed, deleted, exported."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Test the chat: lines from a pipe with scripted parts, and the real program on a pseudo-terminal."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Test the notes before a question: thresholds in force, and options without effect."""
 
-from __future__ import annotations
-
 import pytest
 from support.asking import opened
 from support.fakes import ScriptedEngine

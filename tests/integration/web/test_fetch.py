@@ -1,7 +1,5 @@
 """Test fetching pages from real HTTP servers on loopback; every fault ends in one line, and in time."""
 
-from __future__ import annotations
-
 import gzip
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Test how pages of the web are read, and which addresses are asked."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Test web search: ddgs's real request and parser, in the real child process, against a result page on loopback."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Test models.yaml: which file wins, what is refused, which profile a machine gets, and where weights are found."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """Test which addresses of an Ollama server belong to this machine, which to another, and which are invalid."""
 
-from __future__ import annotations
-
 import pytest
 
 from local_rag.core.address import address, check_local

@@ -1,7 +1,5 @@
 """Test that work can be stopped, by a person at once and by the work it is part of, and never ends half done."""
 
-from __future__ import annotations
-
 import _thread
 import threading
 import time

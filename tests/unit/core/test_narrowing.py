@@ -1,7 +1,5 @@
 """Test which values a narrowing accepts and refuses, and how it describes itself."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The assessment of an answer, over scripted readings."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import passage
 

@@ -1,7 +1,5 @@
 """Test cases and published formats: what is read, what is refused, and with which message."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Compare two runs on disk case by case: test the pairs, the figures computed by hand, and the messages."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

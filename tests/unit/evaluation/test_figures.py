@@ -1,7 +1,5 @@
 """Test every figure of a run against records and results that were worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from math import log2
 

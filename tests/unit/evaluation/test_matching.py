@@ -1,7 +1,5 @@
 """Test whether a passage holds a target of a case."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.documents import Document
 

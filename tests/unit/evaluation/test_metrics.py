@@ -1,7 +1,5 @@
 """Test exact match, token F1 and containment by the rules of SQuAD's script, and rankings against trec_eval."""
 
-from __future__ import annotations
-
 import random
 
 import ir_measures

@@ -1,7 +1,5 @@
 """Test that reports have every figure, that the page makes no request, and that hostile texts stay texts."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Test intervals and p-values against numpy, worked examples of the sources, and scipy's figures for them."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 

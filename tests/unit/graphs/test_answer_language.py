@@ -1,16 +1,15 @@
 """The language of an answer: refusals, reasons and what reads them, by the question or by a setting."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine
-from support.graph_runs import final_state, wired
+from support.graph_runs import final_state
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, Limits
 from local_rag.core.cancel import Cancel
 from local_rag.core.events import Done, Note
 from local_rag.core.protocols import NOT_IN_PASSAGES
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import TUTORIAL, Deps
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -22,7 +21,7 @@ DE, EN = "Was kostet der Plan?", "What does the plan cost?"
 
 def ended(name, question, engine, *, language="question", **deps):
     deps = Deps(FakeCorpus(), engine, FakeWeb(enabled=False), answer=AnswerShape(language=language), **deps)
-    return final_state(wired(name, TUTORIAL), deps, question)
+    return final_state(compiled(name, TUTORIAL), deps, question)
 
 
 @pytest.mark.parametrize(

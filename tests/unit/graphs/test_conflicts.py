@@ -1,11 +1,9 @@
 """Files that disagree, in every graph, with a scripted engine and a scripted evaluator."""
 
-from __future__ import annotations
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, ScriptedEvaluator, passage
-from support.graph_runs import final_state, wired
+from support.graph_runs import final_state
 
 from local_rag.config.values import Limits
 from local_rag.core.errors import LocalRagError
@@ -37,7 +35,7 @@ def deps_of(passages=VERSIONS, evaluator=None, **engine):
 
 
 def state_of(graph="self-rag", question=QUESTION, **about):
-    return final_state(wired(graph), deps_of(**about), question)
+    return final_state(compiled(graph), deps_of(**about), question)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -200,7 +198,7 @@ def test_questions_for_one_fact(questions, one):
 
 def test_an_evaluator_that_fails_costs_a_note_and_not_the_answer():
     deps = deps_of(evaluator=ScriptedEvaluator(error=LocalRagError("its weights are damaged")))
-    events = wired("self-rag").stream({"question": QUESTION}, context=deps, stream_mode="custom")
+    events = compiled("self-rag").stream({"question": QUESTION}, context=deps, stream_mode="custom")
     assert [event.text for event in events if isinstance(event, Note)] == [
         "whether your files disagree is not known: its weights are damaged"
     ]

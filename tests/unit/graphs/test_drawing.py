@@ -1,7 +1,5 @@
 """A graph is drawn on this machine: every way that LangGraph and LangChain have to draw one, under the socket guard."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

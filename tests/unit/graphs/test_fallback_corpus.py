@@ -1,13 +1,12 @@
 """A fallback corpus in the graphs, with a scripted engine: no consent, its own budget, passages as those of files."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import final_state, ids, wired
+from support.graph_runs import final_state, ids
 
 from local_rag.config.values import Crag, Limits
 from local_rag.core.documents import WebResults
+from local_rag.graphs import compiled
 from local_rag.graphs.deps import Deps
 
 
@@ -24,7 +23,7 @@ def documents(engine, **parts):
     """Return the passages that are left at the end."""
     web = Source(fallback_corpus="/pages")
     deps = Deps(FakeCorpus(), engine, web, Limits(), may_search=refuse, **parts)
-    return final_state(wired("crag"), deps)["documents"]
+    return final_state(compiled("crag"), deps)["documents"]
 
 
 def refuse(query):

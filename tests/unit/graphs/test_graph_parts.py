@@ -1,7 +1,5 @@
 """The papers' parts inside the graphs: every option and threshold as a row, and what outlives a failure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import count
 
@@ -9,7 +7,7 @@ import pytest
 from langchain_core.documents import Document
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import FakeCorpus, ScriptedEngine, passage
-from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run, wired
+from support.graph_runs import QUESTION, asked_of, final_state, ids, labels, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
 from local_rag.core.errors import EngineError, Stopped
@@ -213,7 +211,7 @@ def test_what_the_evaluator_rejects_a_model_does_not_write_again(grades_by, writ
 def test_the_engine_is_shown_the_last_turns_as_they_were_understood():
     turns = [{"question": f"And {n}?", "asked": f"Whole {n}?", "answer": f"So {n}."} for n in range(REMEMBERED + 3)]
     options, deps = parts()
-    state = final_state(wired("plain", options), replace(deps, turns=turns))
+    state = final_state(compiled("plain", options), replace(deps, turns=turns))
     ((_, _, shown),) = asked_of(deps.engine, "standalone")
     assert shown == tuple(Turn(f"Whole {n}?", f"So {n}.") for n in range(3, REMEMBERED + 3))
     assert len(state["turns"]) == len(turns) + 1, "those that are not shown are kept"

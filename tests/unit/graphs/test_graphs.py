@@ -1,15 +1,13 @@
 """What a graph leaves in its state, what it asks of its parts, what it shows, and how the clock ends it."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import QUESTION, asked_of, ids, labels, run, wired
+from support.graph_runs import QUESTION, asked_of, ids, labels, run
 
 from local_rag.core.errors import UsageError
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Route, Thought
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 
 NONE_RELEVANT = "none of the 4 passages found answers the question"
 YES, NO = ("fully", 5), ("no", 5)
@@ -150,5 +148,5 @@ def test_a_graph_ends_marked_when_the_clock_runs_out(name, task):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_without_its_context_says_so(name, context):
     with pytest.raises(UsageError, match="needs context=Deps") as caught:
-        wired(name).invoke({"question": "?"}, context=context)
+        compiled(name).invoke({"question": "?"}, context=context)
     assert "rag.context()" in caught.value.hint

@@ -1,14 +1,13 @@
 """Self-RAG's Retrieve before each part of an answer: marks, queries, sentences, lists and tables."""
 
-from __future__ import annotations
-
 import pytest
-from support.graph_runs import QUESTION, asked_of, ids, parts, run, wired
+from support.graph_runs import QUESTION, asked_of, ids, parts, run
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import AnswerShape, SelfRag, Values
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.events import Token
+from local_rag.graphs import compiled
 from local_rag.text.marks import claims
 
 EACH = {"self_rag": SelfRag(retrieve="each")}
@@ -99,7 +98,7 @@ def test_strict_shows_no_part_that_could_not_be_checked():
 def test_the_draft_on_the_screen_is_what_stands_and_the_part_that_is_written():
     options, deps = parts(drafts=DRAFTS, grades=[YES, YES, USEFUL], next=["continue", "no"], **EACH)
     draft, drafts = "", []
-    for event in wired("self-rag", options).stream({"question": QUESTION}, context=deps, stream_mode="custom"):
+    for event in compiled("self-rag", options).stream({"question": QUESTION}, context=deps, stream_mode="custom"):
         if isinstance(event, Token):
             draft = event.text if event.restart else draft + event.text
             drafts.append(draft.strip())

@@ -1,7 +1,5 @@
 """One table from scripted verdicts to the path through each graph; it takes every edge. Budgets bound any verdicts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes import FakeFile, ScriptedEngine
-from support.graph_runs import asked_of, ids, parts, run, wired
+from support.graph_runs import asked_of, ids, parts, run
 
 from local_rag.config.values import Adaptive, Crag, SelfRag, Thresholds
 from local_rag.core.errors import EngineError
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.core.verdicts import Thought
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 from local_rag.graphs.deps import recursion_limit
 from local_rag.graphs.drawing import OF_GRAPHS, OF_NODES
 
@@ -306,7 +304,7 @@ def test_verdicts_lead_to_the_path_and_every_call_is_counted(way):
 
 @pytest.mark.parametrize(("graph", "wiring"), WIRINGS)
 def test_every_edge_that_is_drawn_is_taken_and_no_other(graph, wiring):
-    edges = wired(graph, parts(**wiring)[0]).get_graph().edges
+    edges = compiled(graph, parts(**wiring)[0]).get_graph().edges
     drawn = Counter((edge.source, edge.target) for edge in edges)
     assert set(drawn.values()) == {1}, "one edge for each pair, so that a path names its edges"
     whole = way(graph, "overview", corpus=FakeFile(), question="What is 1.md about?")
@@ -319,7 +317,7 @@ def test_every_edge_that_is_drawn_is_taken_and_no_other(graph, wiring):
 
 
 def test_every_graph_and_every_node_is_explained_and_nothing_else():
-    graphs = [wired(graph, parts(**wiring)[0]) for graph, wiring in WIRINGS]
+    graphs = [compiled(graph, parts(**wiring)[0]) for graph, wiring in WIRINGS]
     assert {node for graph in graphs for node in graph.builder.nodes} == set(OF_NODES) - {"__start__", "__end__"}
     assert list(GRAPHS) == list(OF_GRAPHS)
 

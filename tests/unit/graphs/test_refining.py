@@ -1,7 +1,5 @@
 """Knowledge refinement: strips, the best of them, and passages recomposed of them that still point into their file."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

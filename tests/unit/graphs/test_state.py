@@ -1,11 +1,9 @@
 """The state as LangGraph sees it: what goes in and comes out, how parts are put together, what a question clears."""
 
-from __future__ import annotations
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from support.fakes import ONE_CALL, FakeCorpus, FakeWeb, ScriptedEngine, passage
-from support.graph_runs import final_state, ids, wired
+from support.graph_runs import final_state, ids
 
 from local_rag.config.values import Limits
 from local_rag.core.verdicts import Graded
@@ -27,7 +25,7 @@ def deps(engine=None, corpus=None, web=None, **more):
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_asks_for_a_question_and_says_what_it_gives_back(name):
-    app = wired(name)
+    app = compiled(name)
     given, back = app.get_input_jsonschema(), app.get_output_jsonschema()
     assert list(given["properties"]) == given["required"] == ["question"]
     assert list(back["properties"]) == [*GIVEN_BACK, *["web_search"] * (name == "crag")]
@@ -42,7 +40,7 @@ def test_a_graph_asks_for_a_question_and_says_what_it_gives_back(name):
 def test_the_marks_of_the_result_are_its_citations_and_its_documents():
     engine = ScriptedEngine(drafts=["It costs 300 euros [3]. Or 100 euros [1]. Or 300 euros [3]."])
     for name in GRAPHS:
-        result = wired(name).invoke({"question": "What does the plan cost?"}, context=deps(engine))
+        result = compiled(name).invoke({"question": "What does the plan cost?"}, context=deps(engine))
         assert result["generation"] == "It costs 300 euros [1]. Or 100 euros [2]. Or 300 euros [1]."
         assert ids(result["documents"]) == ["3", "1", "2", "4"]
         assert [(citation.number, citation.source) for citation in result["answer"].citations] == [

@@ -1,16 +1,14 @@
 """Whole documents and questions for files in every graph: outlines, summaries that are checked and kept, lists."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 from support.fakes import FakeFile, ScriptedEngine, passage
-from support.graph_runs import asked_of, final_state, parts, run, wired
+from support.graph_runs import asked_of, final_state, parts, run
 
 from local_rag.core.events import Note, Started
 from local_rag.core.protocols import NOT_IN_PASSAGES
-from local_rag.graphs import GRAPHS
+from local_rag.graphs import GRAPHS, compiled
 
 SUMMARISE = "Summarise 1.md"
 QUOTING = {"writes": False, "grades_by": "evaluator"}
@@ -38,7 +36,7 @@ def summary(engine, corpus, **more):
     """Return the answer and the events of a question for a summary."""
     options, deps = parts(engine, corpus)
     told, asked = {"custom": [], "values": []}, {"question": SUMMARISE}
-    for mode, event in wired("self-rag", options).stream(asked, context=replace(deps, **more), stream_mode=[*told]):
+    for mode, event in compiled("self-rag", options).stream(asked, context=replace(deps, **more), stream_mode=[*told]):
         told[mode].append(event)
     return told["values"][-1]["answer"], told["custom"]
 
@@ -150,7 +148,7 @@ def test_where_the_time_is_up_what_is_written_is_shown_unchecked():
         deps.cancel.deadline = 0.0 if len(asked_of(engine, "answer")) == 2 else deps.cancel.deadline
 
     engine.at = expire
-    state = final_state(wired("plain", options), deps, SUMMARISE)
+    state = final_state(compiled("plain", options), deps, SUMMARISE)
     assert state["status"] == "partial" and "out of time" in state["reason"] and "100 euros" in state["generation"]
 
 

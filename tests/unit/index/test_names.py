@@ -1,7 +1,5 @@
 """Names of files, headers of passages, words of a query, and the pace of a sync."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

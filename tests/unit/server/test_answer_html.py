@@ -1,7 +1,5 @@
 """An answer in a notebook: text, doubts and quotes, and no string of a file or a model is markup."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What LangGraph's server puts before its endpoints refuses foreign hosts and pages, and langgraph.json is closed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.values import Root
 from local_rag.server.answers import file_id

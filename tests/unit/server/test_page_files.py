@@ -1,7 +1,5 @@
 """The files of the page: nobody else's but what is named, readable, and nothing in them makes markup of strings."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

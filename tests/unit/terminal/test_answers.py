@@ -1,7 +1,5 @@
 """Test how answers look in a terminal and in a pipe."""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

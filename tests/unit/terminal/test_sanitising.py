@@ -1,7 +1,5 @@
 """Test that no string of a file, a model or the web controls the terminal or hides in it."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

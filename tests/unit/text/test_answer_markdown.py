@@ -1,7 +1,5 @@
 """An answer as Markdown: what its nodes say, and nothing that ends a block, a cell or a code before its time."""
 
-from __future__ import annotations
-
 import pytest
 
 from local_rag.core.answer import Answer, Citation

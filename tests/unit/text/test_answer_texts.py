@@ -1,7 +1,5 @@
 """The program's own sentences by language: complete, with the same placeholders, known to what compares with them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What an answer consists of: items and rows, the words that answer, and values that can be compared."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import passage
 

@@ -1,7 +1,5 @@
 """Passages are spans, in order, complete, and never longer than asked for."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Text between the fences of a prompt: nothing in it reads like a fence, and all else stays as it is."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

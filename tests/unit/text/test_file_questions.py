@@ -1,7 +1,5 @@
 """Questions for files, and a question of several parts that is asked of one document."""
 
-from __future__ import annotations
-
 import pytest
 
 from local_rag.text.document_questions import whole_document

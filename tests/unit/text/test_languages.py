@@ -1,7 +1,5 @@
 """The language of a document, and its stems."""
 
-from __future__ import annotations
-
 import pytest
 
 from local_rag.text.languages import NAMES, STEMMERS, language_of, stems

@@ -1,7 +1,5 @@
 """An answer as a tree of allowed nodes: nothing else comes out, whatever went in."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

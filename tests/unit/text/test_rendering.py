@@ -1,7 +1,5 @@
 """The text of a file as nodes: each kind, and what is quoted marked wherever it stands."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

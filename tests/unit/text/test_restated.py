@@ -1,7 +1,5 @@
 """A sentence that restates its question is verified by what it adds to it, and the marks that code sets."""
 
-from __future__ import annotations
-
 import pytest
 from langchain_core.documents import Document
 

@@ -1,7 +1,5 @@
 """Misspelled words of a question are replaced by words of the index; names and real words stay."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes import FakeCorpus, ScriptedEvaluator
 

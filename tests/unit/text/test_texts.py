@@ -1,7 +1,5 @@
 """Texts as they are shown, compared and asked for."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

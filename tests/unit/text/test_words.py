@@ -1,7 +1,5 @@
 """Sentences, words, numbers and names, on the kinds of text that files hold."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """An engine of a chat model of LangChain: the contract, every way to ask for JSON, callbacks, errors, a whole graph."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped evaluator reads real passages: order, windows, offsets, memory of a question, threads, stopping."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The files of an evaluator that are missing, damaged or others: a clear line and a command."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 

@@ -1,7 +1,5 @@
 """Questions in languages that the evaluator does not read: answered by their words, or shown the nearest passages."""
 
-from __future__ import annotations
-
 import pytest
 from support.fakes_index import remembering_minilm
 from support.screen import shown

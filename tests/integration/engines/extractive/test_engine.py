@@ -1,7 +1,5 @@
 """The engine without a language model, on the real embedder and the real evaluator."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import replace

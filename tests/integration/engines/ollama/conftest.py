@@ -1,7 +1,5 @@
 """An engine on the scripted server."""
 
-from __future__ import annotations
-
 import pytest
 from support.ollama_engine import engine_on
 

@@ -1,7 +1,5 @@
 """What every engine keeps, by the scripted server, and what only an evaluation asks."""
 
-from __future__ import annotations
-
 import pytest
 from support.engine_contract import EngineContract
 from support.fakes import ScriptedEvaluator, passage

@@ -1,7 +1,5 @@
 """An embedder of Ollama keeps the contract over HTTP; whole commands index, search and change to it."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from itertools import pairwise

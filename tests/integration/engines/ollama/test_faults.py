@@ -1,7 +1,5 @@
 """Whatever goes wrong with Ollama ends in a clear error or in a marked verdict, in time, and never in a yes."""
 
-from __future__ import annotations
-
 import pytest
 from support.ollama_engine import (
     QUESTION,

@@ -1,7 +1,5 @@
 """The graphs on an Ollama server that obeys a script: which calls are made, what they share, and what comes out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts of one's own on a server: they arrive, replies are still read, and what is measured by others says so."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

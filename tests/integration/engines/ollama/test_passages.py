@@ -1,7 +1,5 @@
 """Which passages a prompt shows: what was read stays at the beginning, and marks point at the right passage."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

@@ -1,7 +1,5 @@
 """Every response that was recorded with a real server ends, here, in a result or in an error of this project."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import ExitStack, closing

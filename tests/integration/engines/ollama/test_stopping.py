@@ -1,7 +1,5 @@
 """Calls to Ollama end when they are told to, wherever they are, and take turns."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What a language model reads a question about a table as: checked by code, corrected once, computed by code."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

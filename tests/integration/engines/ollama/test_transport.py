@@ -1,7 +1,5 @@
 """The connection to Ollama: to one address and no other, whole, one call at a time, and hung up when told to."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

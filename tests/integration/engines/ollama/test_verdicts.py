@@ -1,7 +1,5 @@
 """Replies that are no verdict and prompts that do not fit: asked for once more, marked, and never a yes."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """A server that speaks OpenAI's API: the contract of engines over HTTP, forms of replies, windows, and the guard."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import pytest

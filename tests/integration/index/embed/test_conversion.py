@@ -1,7 +1,5 @@
 """An embedder converted for a runtime that loads in a moment: near enough, whole, and never in the way."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

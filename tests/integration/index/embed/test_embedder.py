@@ -1,7 +1,5 @@
 """Every embedder keeps the contract; the real one loads late, quietly, and only the weights it was promised."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The process that parses: what hangs, crashes or eats memory there is one skipped file here."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

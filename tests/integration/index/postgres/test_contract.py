@@ -1,7 +1,5 @@
 """What an index promises holds in both stores: in a folder, and on a PostgreSQL server."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import suppress
 from itertools import product

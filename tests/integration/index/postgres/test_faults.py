@@ -1,7 +1,5 @@
 """On a server: several write at once, it is killed and started again, its disk is full; nothing is half there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

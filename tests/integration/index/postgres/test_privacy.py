@@ -1,7 +1,5 @@
 """On a server: who may read and write, that what is typed stays data, and that Python's audit hooks see every call."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

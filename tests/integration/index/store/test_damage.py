@@ -1,7 +1,5 @@
 """What is damaged, of another program or of an earlier version is recognised, and made anew where that can be done."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Commits are whole, one process writes at a time, and an index is made of its own files alone."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat

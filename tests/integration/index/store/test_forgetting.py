@@ -1,7 +1,5 @@
 """What was removed is in no byte of the files of an index, whatever came in between."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace

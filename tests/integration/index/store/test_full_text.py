@@ -1,7 +1,5 @@
 """The first ranks by words are those of all matches, though what only frequent words match stays unranked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A reader that may not write: it sees every commit, never half of one, and calls no healthy index damaged."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The nearest passages are those of all vectors, whatever became of the file that names candidates."""
 
-from __future__ import annotations
-
 import os
 import random
 

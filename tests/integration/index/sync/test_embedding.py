@@ -1,7 +1,5 @@
 """Text first, vectors later: what is found in between, in which order vectors come, and which are made only once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Patterns of .gitignore decide as git does, whoever wrote them, and take no time to do so."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

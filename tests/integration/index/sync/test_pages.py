@@ -1,7 +1,5 @@
 """What is no file in an index: pages of the web, fetched when they are named, and texts under names of their own."""
 
-from __future__ import annotations
-
 import io
 from functools import partial
 

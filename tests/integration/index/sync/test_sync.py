@@ -1,7 +1,5 @@
 """A sync takes in what changed, forgets what is gone, keeps what it cannot see, and survives being stopped."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

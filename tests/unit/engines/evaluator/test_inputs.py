@@ -1,7 +1,5 @@
 """How question, header and passage become tokens of windows, and logits of tokens the best spans of a text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """How the extractive engine reads a question, and what it takes from the readings of an evaluator."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

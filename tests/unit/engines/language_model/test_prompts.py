@@ -1,7 +1,5 @@
 """What a language model is told, and the texts of a person in the place of ours."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

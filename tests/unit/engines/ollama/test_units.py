@@ -1,7 +1,5 @@
 """Parts of the Ollama engine that need no server: tokens, windows, thoughts, names, durations."""
 
-from __future__ import annotations
-
 import pytest
 
 from local_rag.config.values import Ollama

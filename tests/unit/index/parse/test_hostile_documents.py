@@ -1,7 +1,5 @@
 """Documents that were made to harm: each is read without harm or skipped with a reason, and none reads other files."""
 
-from __future__ import annotations
-
 import struct
 import sys
 import zipfile

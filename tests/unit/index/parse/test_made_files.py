@@ -1,7 +1,5 @@
 """Files of office programs, books, PDFs and containers, made here: what the loaders make of them."""
 
-from __future__ import annotations
-
 import io
 import re
 from datetime import datetime

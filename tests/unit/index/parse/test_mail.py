@@ -1,7 +1,5 @@
 """Mails: which part says what, who is quoted, and in which character sets; mailboxes; calendars that come with them."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of PDFs as pictures, and where on them a quote stands."""
 
-from __future__ import annotations
-
 import io
 
 import pypdfium2

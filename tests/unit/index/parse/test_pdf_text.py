@@ -1,7 +1,5 @@
 """What a page of a PDF says by its shape: raised digits, columns, struck words, forms, notes and attached files."""
 
-from __future__ import annotations
-
 import pytest
 from pypdf.annotations import Text
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, TextStringObject

@@ -1,7 +1,5 @@
 """What a file shows to its reader is its text: marks, numbers of lists, notes, values of sheets, charts."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

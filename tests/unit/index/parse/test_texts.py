@@ -1,7 +1,5 @@
 """Files that are texts: what the loaders make of them."""
 
-from __future__ import annotations
-
 import pytest
 from support.files import PROPERTIES, document_of, load, reason, shown
 
