@@ -26,11 +26,10 @@ GRAPHS: dict[str, Callable[[Options], Graph]] = {
 def compiled(
     name: str, options: Options = TUTORIAL, checkpointer: BaseCheckpointSaver[Any] | None = None
 ) -> LocalGraph:
-    """Return the graph of that name, ready to run."""
-    graph = _wired(name, options)
-    return graph if checkpointer is None else graph.copy({"checkpointer": checkpointer})
+    """Return the graph of that name, ready to run; one without a checkpointer is compiled once."""
+    return _compiled(name, options) if checkpointer is None else GRAPHS[name](options).compile(checkpointer, name=name)
 
 
 @lru_cache(maxsize=16)
-def _wired(name: str, options: Options) -> LocalGraph:
+def _compiled(name: str, options: Options) -> LocalGraph:
     return GRAPHS[name](options).compile(name=name)

@@ -3,10 +3,6 @@
 import struct
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pypdf import PdfWriter
 
 SENTENCE = "The keeper lights the lamp of Skerryvore at dusk."
 """A sentence that proves that a file was read."""
@@ -46,7 +42,7 @@ def make_pdf(
     return path
 
 
-def draw_pdf(streams: list[str]) -> PdfWriter:
+def draw_pdf(streams):
     """Make a PDF with a page for each stream of operators, in which /F1 is Helvetica."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject

@@ -33,7 +33,7 @@ FOLDER = "embedders"
 _BATCH = 16
 """Texts of about the same length that are computed at once: more has more padding and is no faster on a processor."""
 
-_SLICE = 100_000
+SLICE = 100_000
 """Code points that are tokenized at once, twice as many where there is no blank to cut at.
 
 A text of 10 MB in one call takes 1.7 GB of memory, and hears no stop for 20 seconds.
@@ -163,8 +163,8 @@ class SentenceTransformerEmbedder(PrefixingEmbedder):
         start = 0
         while start < len(text):
             cancel.check()
-            blank = _BLANK.search(text, start + _SLICE, start + 2 * _SLICE)
-            end = blank.start() if blank else start + 2 * _SLICE
+            blank = _BLANK.search(text, start + SLICE, start + 2 * SLICE)
+            end = blank.start() if blank else start + 2 * SLICE
             tokens = self._tokenizer.encode(text[start:end], add_special_tokens=False)
             ends.extend(start + last for _, last in tokens.offsets)
             start = end

@@ -75,7 +75,7 @@ _NOISE = 0.3
 """Share of characters without a meaning, such as those of a font without a table of its letters, that make it noise."""
 
 
-_LARGEST = 100_000_000
+LARGEST = 100_000_000
 """The most bytes of an attached file."""
 
 _XFA = "is a form of Adobe's own kind (XFA), which is not read: print it into a PDF"
@@ -132,8 +132,8 @@ def _opened(attachment: PdfAttachment) -> IO[bytes]:
 
     size = ctypes.c_ulong()
     raw.FPDFAttachment_GetFile(attachment.raw, None, 0, size)
-    if size.value > _LARGEST:
-        raise FileSkipped(f"is larger than {_LARGEST // 1_000_000} MB")
+    if size.value > LARGEST:
+        raise FileSkipped(f"is larger than {LARGEST // 1_000_000} MB")
     return BytesIO(bytes(attachment.get_data()) if size.value else b"")
 
 

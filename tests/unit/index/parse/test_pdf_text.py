@@ -159,7 +159,7 @@ def test_a_form_of_too_many_fields_is_read_in_part(path):
 
 
 def test_an_attachment_that_unpacks_to_too_much_costs_the_pages_nothing(path, monkeypatch):
-    monkeypatch.setattr(pdf, "_LARGEST", 1_000_000)
+    monkeypatch.setattr(pdf, "LARGEST", 1_000_000)
     writer = draw_pdf([text_at(60, 760, SENTENCE)])
     attached = writer.add_attachment("zeros.txt", bytes(1_100_000))
     streams = attached.pdf_object["/EF"]
