@@ -57,6 +57,8 @@ def test_what_waits_is_not_begun_for_who_has_left():
         assert works.begun.acquire(timeout=30)
         with requested(client, "/api/search", json.dumps(SEARCH).encode()):
             assert eventually(lambda: len(address.state.tasks) == 2)
+            there = len(address.state.connections)
+        assert eventually(lambda: len(address.state.connections) < there)
         works.gate.set()
         assert working.result().status_code == 404 and eventually(lambda: not address.state.tasks)
         assert not works.begun.acquire(blocking=False)
