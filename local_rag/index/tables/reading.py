@@ -108,6 +108,9 @@ class Reader(Rows):
         for figure, hint, pattern in FIGURES:
             for match in re.finditer(pattern, self.plain):
                 own = self._between(*match.span())
+                behind = next((word for word in self.words if word.start > match.end()), None)
+                if behind and any(word.names & behind.names for word in own):  # a column called last visit
+                    continue
                 if found[0] not in ("min", "max") and not any(word.used for word in own):  # the highest total
                     found = found if found[0] else (figure, hint)
                     for word in own:
@@ -130,7 +133,10 @@ class Reader(Rows):
         named = self._mentioned([word.names - fixed for word in left])
         self.each = next((place for place in named if before.get(place) in EACH), None)
         named = [place for place in named if place != self.each and not (asks_where and place in self.numbers)]
-        asked = named or self._mentioned([word.also - fixed for word in left])
+        meant = [word.also - fixed for word in left]
+        if ASKS_AMOUNT.match(self.plain):
+            meant = [places.intersection(self.numbers) or places for places in meant]
+        asked = named or self._mentioned(meant)
         measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
             return self._extreme(hint, [place for place in asked if before.get(place) not in WHICH], asked)

@@ -143,7 +143,7 @@ class Rows:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
                 if not any(word.used for word in span) and (found := find(span)):
-                    is_subject = span[0].text[0].isupper() and self.words[at - 1].plain.endswith("n't")
+                    is_subject = at and span[0].text[0].isupper() and self.words[at - 1].plain.endswith("n't")
                     is_one = all(each.comparison == "is" for each in found) and not is_subject  # what can't Ann eat
                     denied = self._denial(at) if is_one else []
                     self.where.append([each._replace(comparison="is not") for each in found] if denied else found)
