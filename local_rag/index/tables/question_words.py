@@ -138,7 +138,7 @@ LACKS = frozenset("without no lack lacks lacking ohne kein keine keinen".split()
 MISSING = frozenset("missing empty blank".split())
 """Words behind such a column."""
 HAS = frozenset("have has had got been reached contacted".split())
-"""Words that say so behind "not"."""
+"""Words behind "not" with which a column of any kind is empty: do not have, has not been."""
 DONE = frozenset("been was were is are have has had".split())
 """Words before the name of a column of dates that is told: have been returned."""
 PARTICIPLE = re.compile(rf"\w+ed|done|gone|seen|been|{'|'.join(_IRREGULAR)}")
@@ -152,7 +152,7 @@ MEANT = {
     "arrived": re.compile(r"\b(?:turned up|got (?:there|here))\b", re.IGNORECASE),
     "paid": re.compile(r"\bsettled\b", re.IGNORECASE),
     "no stock": re.compile(r"\b(?:sold out|out of stock)\b", re.IGNORECASE),
-    "no places": re.compile(r"\b(?:full|fully booked|booked up)\b", re.IGNORECASE),
+    "no places": re.compile(r"\bfull(?=\W*$)|\b(?:fully booked|booked up)\b", re.IGNORECASE),
 }
 """States of things, and how people call them that the rules do not read otherwise."""
 MONEY = stems("bill invoice payment expense expenditure donation purchase sale transaction order debt")

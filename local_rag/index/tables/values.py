@@ -36,8 +36,8 @@ _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
-_SHORT_DAY = re.compile(r"(\d{1,2}([/.-])\d{1,2})\2(\d\d)")
-_SHORT_MONTH = re.compile(rf"((?:{MONTH})\.?)[ -]'?(\d\d)", re.IGNORECASE)
+_SHORT_DAY = re.compile(r"(\d{1,2}(?:/\d{1,2}/|\.\d{1,2}\.|-\d{1,2}-))(\d\d)")
+_SHORT_MONTH = re.compile(rf"((?:{MONTH})\.?[ -])'?(\d\d)", re.IGNORECASE)
 MONTHS = 12
 _NUMBERS = r"[\d\s./:,-]*(?:st|nd|rd|th)?[\s,]*"
 _DATE = re.compile(rf"(?=.*(?:1[89]|2[01])\d\d){_NUMBERS}(?:of )?(?:[^\W\d_]{{1,9}}\.?)?{_NUMBERS}[\d\s:,]*Z?")
@@ -94,14 +94,18 @@ def _by_day(cells: Sequence[str]) -> Sequence[str]:
 
 
 def _with_century(cells: Sequence[str]) -> Sequence[str]:
-    """Return cells of days or months with two digits of a year, 06/05/24 or Apr 24, with all four."""
+    """Return cells of days or months with two digits of a year, 06/05/24 or Apr 24, with all four: 1940 to 2039."""
+
+    def whole(match: re.Match[str]) -> str:
+        return f"{match[1]}{'20' if match[2] < '40' else '19'}{match[2]}"
+
     filled = [*filter(None, cells)]
     if all(map(_SHORT_DAY.fullmatch, filled)):
-        return [_SHORT_DAY.sub(r"\g<1>\g<2>20\3", cell) for cell in cells]
+        return [_SHORT_DAY.sub(whole, cell) for cell in cells]
     found = [*filter(None, map(_SHORT_MONTH.fullmatch, filled))]
     is_year = len({match[2] for match in found}) <= len({match[1] for match in found})  # days of months are more
     if len(found) == len(filled) and is_year:
-        return [_SHORT_MONTH.sub(r"\1 20\2", cell) for cell in cells]
+        return [_SHORT_MONTH.sub(whole, cell) for cell in cells]
     return cells
 
 

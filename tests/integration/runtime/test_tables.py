@@ -135,9 +135,9 @@ WORKSHOP = """No.;Bike;Customer;Brought in;Picked up;E-mail;Bill €;Places left
 8;Racing bike;Ben Holt;05.05.2025;;;120;2;1:02:09
 9;Cargo bike;Ann Lodge;06.05.2025;;lodge@mail.example;64;3;38:05
 """
-VISITS = """Patient,Last visit,Next visit,Bill €,Paid on
-Olga Brand,12/03/24,12/09/24,85,20/03/24
-Timo Kall,29/04/24,,120,
+VISITS = """Patient,Born,Last visit,Next visit,Bill €,Paid on
+Olga Brand,14/07/61,12/03/24,12/09/24,85,20/03/24
+Timo Kall,02/11/03,29/04/24,,120,
 """
 
 
@@ -166,6 +166,7 @@ def test_empty_cells_and_states_in_other_words(tmp_path, converted, question, te
 @pytest.mark.parametrize(("question", "text"), [
     ("When was Timo Kall's last visit?", "Last visit is 29/04/24"),  # no extreme
     ("What did Olga Brand cost?", "Bill € is 85"),  # no date of a payment
+    ("Who was born before 1990?", "Born is before 1990: Patient is Olga Brand"),  # 61 is 1961, and 03 is 2003
 ])  # fmt: skip
 def test_the_column_that_is_named_or_holds_amounts_is_meant(tmp_path, converted, question, text):
     (tmp_path / "dentist.csv").write_text(VISITS)
