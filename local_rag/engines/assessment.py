@@ -6,14 +6,16 @@ the truth of an answer (docs/measurements.md).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.readings import Reading, probability
 from local_rag.engines.evaluator.verdicts import LONGEST_SPAN
 from local_rag.engines.extractive.quotes import is_row, line_at
-from local_rag.text.answer_values import RankedSpan, place_of, ranked, same, value_of, values_in
+from local_rag.text.answer_values import SPAN, RankedSpan, place_of, ranked, same, value_of, values_in
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import NUMBER_WORDS
 from local_rag.text.marks import without_marks
@@ -27,9 +29,9 @@ from local_rag.text.words import WORD, content_stems, fold, stem, words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-SURE = 0.8
+SURE = 0.75
 """The probability from which an answer is sure: 90 % of these are right (docs/measurements.md)."""
-SHOWN = 0.4
+SHOWN = 0.35
 """The probability below which an answer is not shown; below SURE it is probable from .5 on, else in doubt."""
 FLOOR = -5.0
 """The log odds of an answer in which the evaluator finds no short answer."""
@@ -44,16 +46,17 @@ UNNAMED = 0.49
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
 
-BIAS = 0.7
-WEIGHTS = (0.74, 0.56, 0.68, -0.87, -1.12, 1.01, 1.6)
-"""The weights of `Evidence`: a logistic regression, with those of the kind below, on answers of the extractive engine
-and a model of 1.5 billion parameters to questions about files of several kinds, half of them without an answer there,
-and to SQuAD v2 dev; `BIAS` fits the third round of the evaluator. docs/measurements.md tells how well it does on other
-questions.
+PLACE, IN_LINE = 1.0, 2.4
+"""What a short answer loses in log odds per natural logarithm of its passage's place, and what it gains if its sentence
+or row with its header holds all of the question: about the weights of a conditional logistic regression on the best
+answers to questions about six folders and to SQuAD v2 dev.
 """
-OTHER_KIND, OF_KIND = -2.48, -0.68
-"""The weights of a text that lacks the kind of thing that is asked for (a time, an amount, a name), and of one that
-holds it; 0 if the question names no kind.
+BIAS, WEIGHTS = 0.62, (0.8, -0.46, -0.69, 0.47, -1.5, -1.0, 3.0)
+OTHER_KIND = -2.64
+"""The weights of `Evidence`, and of a text that lacks the kind of thing that is asked for (a time, an amount, a name):
+a logistic regression on answers of the extractive engine to questions about five folders and to SQuAD v2 dev, a third
+of them without an answer there. `passage`, `apart` and `words` are set: the fit alone would prefer a passage that lacks
+a name of the question. docs/measurements.md tells how well it does on other questions.
 """
 
 _WHEN = re.compile(
@@ -63,7 +66,7 @@ _WHEN = re.compile(
 )
 _MONEY = re.compile(
     r"(?<![^\W_])(?:price|costs?|rent|fee|premium|salary|refund|pays?|paid|worth|euros?|dollars?|pounds?|deposit|money"
-    r"|amount|balance|spent|spend|earn|charged?)(?![^\W_])"
+    r"|amount|balance|spent|spend|earn|owed?|charged?)(?![^\W_])"
 )
 _CODE = re.compile(r"\b(?:phone|mobile|telephone|number|code|serial|iban|pin|password|zip|postcode)\b")
 _MAIL = re.compile(r"\b(?:e-?mail|address of the website|url|website)\b")
@@ -91,18 +94,18 @@ class Evidence(NamedTuple):
     """Hold the evidence for an answer, beside its kind.
 
     `agreement`: the log odds of the best short answer that the text holds, `FLOOR` if it holds none; `behind`: its
-    distance from the best short answer of all passages; `line`: the share of the question's weight in the sentence or
-    row of that short answer with its header; `lacks`: the share of the question's names and numbers that are missing
-    there, `apart`: that are missing in its whole passage with its header; `attribute`: as `line`, without the names of
-    the question; `words`: 1 if the text is a line that holds nearly all of the question.
+    distance from the best short answer of all passages; `place`: the natural logarithm of its passage's place; `line`:
+    the share of the question's weight in the sentence or row of that short answer with its header, `passage`: in its
+    whole passage with its header, where the same words count less; `apart`: the share of the question's names and
+    numbers that are missing there; `words`: 1 if the text is a line that holds nearly all of the question.
     """
 
     agreement: float
     behind: float
+    place: float
     line: float
-    lacks: float
+    passage: float
     apart: float
-    attribute: float
     words: float
 
 
@@ -111,6 +114,28 @@ class Assessment(NamedTuple):
 
     probability: float
     why: str
+
+
+def placed(readings: Sequence[Reading], documents: Sequence[Document], weights: dict[str, float]) -> list[Reading]:
+    """Return readings whose short answers also count by the place of their passage and by the question's words.
+
+    The evaluator compares each passage with nothing but the question, and takes any time for the answer to "when": what
+    the search puts first, and what stands in a line with the words of the question, is likelier. `documents` are in the
+    order of the search; `weights` are those of the question's stems.
+    """
+    shares = {
+        answer: coverage(weights, f"{head(documents[answer.passage])} {line_of(answer, documents)}")
+        for answer in ranked(readings)
+    }
+    result = []
+    for number, reading in enumerate(readings):
+        odds = {a.span: a.logit + IN_LINE * share for a, share in shares.items() if a.passage == number}
+        if spans := sorted(odds, key=lambda span: -odds[span]):
+            best = odds[spans[0]] - PLACE * math.log(number + 1)
+            moved = tuple(replace(span, logit=odds[span] / SPAN) for span in spans)
+            reading = replace(reading, spans=moved, answerable=probability(best))
+        result.append(reading)
+    return result
 
 
 def usefulness_of(chance: float) -> int:
@@ -138,7 +163,7 @@ def assess(
     held = next((answer for answer in every if _holds(answer, documents[answer.passage].page_content, plain)), None)
     best = every[0].logit if every else FLOOR
     agreement = max(FLOOR, held.logit) if held else FLOOR
-    around, passage = _around(held, documents) if held else _nearest(plain, documents)
+    around, passage, place = _around(held, documents) if held else _nearest(plain, documents)
     asked = named(question)
     absent, apart = lacking(asked, around), lacking(asked, passage)
     replaced: list[str] = []
@@ -148,15 +173,15 @@ def assess(
     evidence = Evidence(
         agreement,
         min(MOST_BEHIND, max(0.0, best - agreement)),
+        math.log(place),
         coverage(weights, around),
-        len(absent) / max(1, len(asked)),
+        coverage(weights, passage),
         len(apart) / max(1, len(asked)),
-        _attribute(question, weights, around),
         float(by_words),
     )
     kind = is_of_kind(question, plain)
     logit = BIAS + sum(weight * value for weight, value in zip(WEIGHTS, evidence, strict=True))
-    logit += 0.0 if kind is None else OF_KIND if kind else OTHER_KIND
+    logit += OTHER_KIND if kind is False else 0.0
     chance = probability(logit)
     of_time = any(name in _MONTHS or _LABEL.fullmatch(name) for name in apart)
     if replaced or of_time or (apart and chance < SURE):
@@ -175,16 +200,7 @@ def _why(evidence: Evidence, kind: bool | None, held: RankedSpan | None, absent:
     found = f"{shorten(held.span.text, LONGEST_SPAN)!r} may be the answer"
     if evidence.behind > 0:
         return f"{found}, but another passage seems to answer better"
-    return f"{found}, but little of the question stands beside it" if evidence.attribute < LITTLE else found
-
-
-def _attribute(question: str, weights: dict[str, float], around: str) -> float:
-    """Return the share of the question's words other than names that a text holds, by weight; 1 if it
-    has only names.
-    """
-    of_names = set(content_stems(" ".join(named(question))))
-    asked = {stem: weight for stem, weight in weights.items() if stem not in of_names}
-    return coverage(asked, around) if asked else 1.0
+    return f"{found}, but little of the question stands beside it" if evidence.line < LITTLE else found
 
 
 def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
@@ -199,10 +215,13 @@ def _holds(answer: RankedSpan, passage: str, text: str) -> bool:
     return bool(stems) and stems <= set(content_stems(text)) and numbers(span.text) <= numbers(text)
 
 
-def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str]:
-    """Return the sentence or row of a short answer with its header, and its passage with its header."""
+def _around(answer: RankedSpan, documents: Sequence[Document]) -> tuple[str, str, int]:
+    """Return the sentence or row of a short answer with its header, its passage with its header, and the place of its
+    passage, counted from 1.
+    """
     document = documents[answer.passage]
-    return f"{head(document)} {line_of(answer, documents)}", f"{head(document)} {document.page_content}"
+    passage = f"{head(document)} {document.page_content}"
+    return f"{head(document)} {line_of(answer, documents)}", passage, answer.passage + 1
 
 
 def line_of(answer: RankedSpan, documents: Sequence[Document]) -> str:
@@ -236,11 +255,15 @@ def _shape(label: str) -> str:
     return re.sub(r"[a-z]", "a", re.sub(r"\d+", "9", label)) if not label.isdecimal() else "year"
 
 
-def _nearest(plain: str, documents: Sequence[Document]) -> tuple[str, str]:
-    """Return the text with the header of the passage that holds most of its words, and that passage with its header."""
+def _nearest(plain: str, documents: Sequence[Document]) -> tuple[str, str, int]:
+    """Return the text with the header of the passage that holds most of its words, that passage with its header, and
+    its place, counted from 1.
+    """
     stems = set(content_stems(plain))
-    best = max(documents, key=lambda document: len(stems & set(content_stems(document.page_content))))
-    return f"{head(best)} {plain}", f"{head(best)} {best.page_content}"
+    shared = [len(stems & set(content_stems(document.page_content))) for document in documents]
+    place = shared.index(max(shared))
+    best = documents[place]
+    return f"{head(best)} {plain}", f"{head(best)} {best.page_content}", place + 1
 
 
 def is_of_kind(question: str, text: str) -> bool | None:
@@ -250,7 +273,7 @@ def is_of_kind(question: str, text: str) -> bool | None:
     if _HOW_MUCH.search(folded) and _MONEY.search(folded):
         return new_numbers and bool(_CURRENCY.search(plain) or _MONEY.search(plain))
     if asks_for_amount(question):
-        return new_numbers or bool(_MOMENT.search(plain))
+        return new_numbers or ("how old" not in folded and bool(_MOMENT.search(plain)))
     if _WHEN.search(folded):
         return bool(_MOMENT.search(plain))
     if _WHO.match(folded):

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Embedder, Evaluator
 
-SCORES = 7
+SCORES = 8
 """The version of the scores, increased with every change: thresholds that were calibrated for earlier ones are void."""
 COVERED = 0.75
 """The least coverage of a sentence that is quoted for a further search: the share of the query's words in it, plus half
@@ -112,7 +112,7 @@ class ExtractiveEngine:
         answers: float | None = None,
     ) -> None:
         self._embedder, self._corpus = embedder, corpus
-        self._reader = ExtractiveReader(evaluator, relevant, answers)
+        self._reader = ExtractiveReader(evaluator, corpus, relevant, answers)
 
     @property
     def fingerprint(self) -> str:

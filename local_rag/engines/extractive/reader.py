@@ -1,6 +1,8 @@
 """Use an evaluator's readings for the extractive engine: relevance, the quotes that answer, and their usefulness.
 
-Evidence from words, kinds of answer or cosines is not added: of some twenty features none improves SQuAD v2 dev.
+What a reading says of a short answer is joined with the place of its passage and the words of its line (`placed`): the
+best answer is right for 243 of 317 questions about six folders and to SQuAD v2 dev, without these for 226. Cosines of
+lines add nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.assessment import assess, line_of, of_another, usefulness_of
+from local_rag.engines.assessment import assess, line_of, of_another, placed, usefulness_of
 from local_rag.engines.evaluator.verdicts import explained
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
@@ -31,14 +33,14 @@ from local_rag.engines.extractive.quotes import (
 from local_rag.text.answer_language import OF_QUESTION, texts_for
 from local_rag.text.answer_values import RankedSpan, ranked
 from local_rag.text.document_questions import question_to_read
-from local_rag.text.questions import asked, in_other_words, kind_of
+from local_rag.text.questions import asked, in_other_words, kind_of, stem_weights
 from local_rag.text.sentences import Span
 from local_rag.text.words import content_stems, fold
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.protocols import Evaluator
+    from local_rag.core.protocols import Corpus, Evaluator
     from local_rag.core.readings import Reading
     from local_rag.core.verdicts import RelevanceLabel
 
@@ -51,8 +53,14 @@ QUOTE_MARGIN = 2.0
 class ExtractiveReader:
     """Read with one evaluator and its thresholds; `relevant` and `answers` replace those of its calibration."""
 
-    def __init__(self, evaluator: Evaluator, relevant: float | None = None, answers: float | None = None) -> None:
-        self.evaluator = evaluator
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        corpus: Corpus | None = None,
+        relevant: float | None = None,
+        answers: float | None = None,
+    ) -> None:
+        self.evaluator, self._corpus = evaluator, corpus
         self._calibration = evaluator.calibration
         self._relevant = self._calibration.relevant if relevant is None else relevant
         self._answers = self._calibration.answers if answers is None else answers
@@ -151,7 +159,8 @@ class ExtractiveReader:
             return [NOTHING] * len(passages)
         ways = [question_to_read(text, passages) for text in (question, *in_other_words(question))]
         each = [self.evaluator.read(way, passages) for way in ways]
-        return [max(readings, key=lambda reading: reading.answerable) for readings in zip(*each, strict=True)]
+        best = [max(readings, key=lambda reading: reading.answerable) for readings in zip(*each, strict=True)]
+        return placed(best, passages, stem_weights(question, self._corpus))
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:

@@ -9,7 +9,7 @@ from local_rag.cli.app import run
 HEAD = "---\nauthor: Ada Quill\ndate: 2024-05-03\n---\n\n"
 LEASES = {
     "a.md": HEAD + "# Lease of a flat\n\nThe lease ends on 31 May 2027.\n\nThe notice period is three months.\n",
-    "b.md": "# Lease of a boat\n\nThe boat is painted blue every spring.\n",
+    "b.md": "# Lease of a boat\n\nThe boat is painted blue.\n",
 }
 
 

@@ -4,7 +4,8 @@ import pytest
 from support.fakes import passage
 
 from local_rag.core.readings import NOTHING, Reading, ReadSpan
-from local_rag.engines.assessment import assess, is_of_kind
+from local_rag.engines.assessment import assess, is_of_kind, placed
+from local_rag.text.answer_values import ranked
 from local_rag.text.questions import stem_weights
 
 MILL = passage(1, "The mill of Sorby burned down in 1902. Ada Quill built it again in 1911, of stone.")
@@ -19,7 +20,8 @@ def found(document, short, chance=0.9):
 
 def assessed(question, text, *pairs, **options):
     documents, readings = zip(*pairs, strict=True)
-    return assess(question, documents, readings, text, stem_weights(question, None), **options)
+    weights = stem_weights(question, None)
+    return assess(question, documents, placed(readings, documents, weights), text, weights, **options)
 
 
 def test_a_text_that_holds_what_the_evaluator_finds_is_more_probable_than_one_that_does_not():
@@ -38,6 +40,20 @@ def test_what_lacks_a_name_or_a_number_of_the_question_is_less_probable(question
     lacking = assessed(question, REBUILT, pair)
     assert lacking.probability < assessed("Who built the mill of Sorby?", REBUILT, pair).probability
     assert f"does not mention {absent}" in lacking.why
+
+
+def test_of_two_times_that_of_the_first_passage_and_of_the_line_with_the_words_of_the_question_comes_first():
+    ferry, mill = passage(1, "The ferry sails at noon."), passage(2, "The mill opens at nine. It closes at five.")
+    weights = stem_weights("When does the mill close?", None)
+
+    def best(*pairs):
+        documents, readings = zip(*pairs, strict=True)
+        return ranked(placed(readings, documents, weights))[0].span.text
+
+    assert best((ferry, found(ferry, "noon", 0.8)), (mill, found(mill, "five", 0.8))) == "five"
+    assert best((mill, found(mill, "nine")), (ferry, found(ferry, "noon"))) == "nine"
+    assert best((ferry, found(ferry, "noon", 0.8)), (mill, found(mill, "nine", 0.5))) == "noon"
+    assert placed([NOTHING], [ferry], weights) == [NOTHING]
 
 
 def test_a_line_of_another_month_or_label_gives_no_sure_answer():

@@ -154,7 +154,7 @@ def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, wh
     ("text", "chance", "usefulness"),
     [
         ("Ada Quill built it again in 1911, of stone. [3]", 0.99, 5),
-        ("Ada Quill built it again in 1911, of stone. [3]", 0.2, 3),
+        ("Ada Quill built it again in 1911, of stone. [3]", 0.4, 3),
         ("Ada Quill built it again in 1911, of stone. [3]", 0.02, 2),
         ("The mill of Sorby burned down in 1902. [3]", 0.5, 2),
     ],
