@@ -1,5 +1,5 @@
 // Preact and htm, what is missing there, and what is said to a screen reader.
-import { Component, h, html, useEffect, useRef, useState } from "./vendor/preact.js";
+import { Component, h, html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.js";
 export { h, html, render, useState, useEffect, useLayoutEffect, useRef, useCallback } from "./vendor/preact.js";
 
 // A component that is drawn anew only when a property changes.
@@ -41,7 +41,7 @@ export function shared(value) {
 export function useWindow(names, handler) {
   const latest = useRef(null);
   latest.current = handler;
-  useEffect(() => {
+  useLayoutEffect(() => { // before anything is seen: what a person does at once is not lost
     const call = (event) => latest.current(event);
     const all = names.split(" ");
     all.forEach((name) => window.addEventListener(name, call));
