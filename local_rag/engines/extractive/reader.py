@@ -1,7 +1,7 @@
 """Use an evaluator's readings for the extractive engine: relevance, the quotes that answer, and their usefulness.
 
 What a reading says of a short answer is joined with the place of its passage and the words of its line (`placed`): the
-best answer is right for 243 of 317 questions about six folders and to SQuAD v2 dev, without these for 226. Cosines of
+best answer is right for 241 of 318 questions about six folders and to SQuAD v2 dev, without these for 226. Cosines of
 lines add nothing.
 """
 
@@ -69,7 +69,7 @@ class ExtractiveReader:
         """Return for each document the probability that it holds the answer, and why, in the question's language."""
         texts, each = texts_for(OF_QUESTION, question), list[list[Relevance]]()
         for text in asked(question):
-            readings = self._read(text, documents)
+            readings = self._read(text, documents, stem_weights(text, self._corpus))
             each.append(
                 [
                     Relevance(label, round(reading.answerable, 4), explained(reading, texts))
@@ -98,7 +98,7 @@ class ExtractiveReader:
         who = fold(question).lstrip().startswith(("who ", "whose "))
         chosen: dict[str, Quote] = {}
         least = 0.0
-        for answer in ranked(self._read(question, passages)):
+        for answer in ranked(self._read(question, passages, stem_weights(question, self._corpus))):
             cancel.check()
             if len(chosen) == most or (chosen and answer.logit < least) or self._score(answer) < self._answers:
                 break
@@ -139,7 +139,7 @@ class ExtractiveReader:
         by_words: bool = False,
     ) -> tuple[int, float, str]:
         """Return (usefulness, the probability that a text answers the question, why it is not higher): see `assess`."""
-        readings = self._read(question, documents)
+        readings = self._read(question, documents, weights)
         chance, why = assess(question, documents, readings, generation, weights, by_words=by_words)
         return usefulness_of(chance), chance, why
 
@@ -151,7 +151,7 @@ class ExtractiveReader:
     def _score(self, answer: RankedSpan) -> float:
         return self._calibration.of_best(probability(answer.logit))
 
-    def _read(self, question: str, passages: Sequence[Document]) -> list[Reading]:
+    def _read(self, question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Reading]:
         """Return the evaluator's best reading of each passage, for the question in its own words and in those of
         documents; small talk is not read.
         """
@@ -160,7 +160,7 @@ class ExtractiveReader:
         ways = [question_to_read(text, passages) for text in (question, *in_other_words(question))]
         each = [self.evaluator.read(way, passages) for way in ways]
         best = [max(readings, key=lambda reading: reading.answerable) for readings in zip(*each, strict=True)]
-        return placed(best, passages, stem_weights(question, self._corpus))
+        return placed(best, passages, weights)
 
 
 def _are_headings(items: Sequence[str], passages: Sequence[Document]) -> bool:
