@@ -24,9 +24,11 @@ from local_rag.core.documents import Heading
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse.parsed_file import Inside, ParsedFile, Piece, Properties, clean, document
 from local_rag.index.parse.pdf_forms import MOST_FIELDS, Filled
-from local_rag.index.parse.pdf_text import BREAK, PageText, page_text
+from local_rag.index.parse.pdf_layout import BREAK, CELL
+from local_rag.index.parse.pdf_text import PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
+from local_rag.index.parse.tables import BETWEEN
 from local_rag.text.words import BULLET
 
 if TYPE_CHECKING:
@@ -154,7 +156,7 @@ def _raw_page(file: PdfDocument, number: int, filled: Filled) -> _Page:
         noted = list(filled.on(page, shape))
         text = clean(_LIGATURE.sub(lambda match: LIGATURES[ord(match[0])], shape.written()))
         marks = "".join(text.split())
-        foreign = re.findall(r"[^\x00-\x7f]", marks)
+        foreign = re.findall(rf"[^\x00-\x7f{CELL}]", marks)
         unreadable = sum(unicodedata.category(mark) in ("Co", "Cn") or mark == "\ufffd" for mark in foreign)
         drawn = () if len(marks) >= _FEW else [each.type for each in page.get_objects(max_depth=1)]
         is_picture = pypdfium2.raw.FPDF_PAGEOBJ_IMAGE in drawn if marks else bool(drawn)
@@ -184,7 +186,7 @@ def _page_text(text: str, known: set[str]) -> str:
     if _HYPHEN in text or "-\n" in text:
         text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
     blocks = ("\n".join(_paragraphs(block.split("\n"))).strip() for block in text.split(BREAK))
-    return "\n\n".join(filter(None, blocks))
+    return "\n\n".join(filter(None, blocks)).replace(CELL, BETWEEN)
 
 
 def _mended(match: re.Match[str], known: set[str]) -> str:
@@ -211,7 +213,7 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
             continue
         if held:
             yield held
-            if line[-1:] in (".", "!", "?", ":") or len(after) >= full:
+            if CELL not in line + after and (line[-1:] in (".", "!", "?", ":") or len(after) >= full):
                 yield ""
         held = ""
 
@@ -227,7 +229,7 @@ def full_line(lengths: list[int]) -> float:
 
 def goes_on(line: str, after: str, full: float) -> bool:
     """Return whether a sentence goes on from a line to the next."""
-    if _ITEM.match(after):
+    if _ITEM.match(after) or CELL in line + after:
         return False
     open_end = line[-1:] in ",(-–" or (after[0].islower() and line[-1:] not in ".:;!?|")
     return len(line) >= full or (open_end and len(line) > 30)

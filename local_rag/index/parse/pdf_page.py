@@ -162,7 +162,11 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int
     at = before if letters == stored else _occurrence(letters, stored, before, last)
     if at is None or before == last:
         return []
-    final = places[at + last - before - 1] + end - origins[last - 1] - 1  # with the marks behind it
+    final = places[at + last - before - 1]
+    for mark in text[origins[last - 1] + 1 : end]:  # with the marks behind it
+        if final + 1 == len(order) or chr(raw.FPDFText_GetUnicode(shown, order[final + 1])) != mark:
+            break
+        final += 1
     runs = list[list[int]]()
     for place in order[places[at] : final + 1]:
         if runs and place == runs[-1][1] + 1:

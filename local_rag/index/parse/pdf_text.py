@@ -6,19 +6,16 @@ import ctypes
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from itertools import pairwise, takewhile
+from functools import cached_property
+from itertools import takewhile
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from local_rag.index.parse.marks import lowered, raised
+from local_rag.index.parse.pdf_layout import BREAK, Span, ordered
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfPage, PdfTextPage
-
-BREAK = "\uffff"
-"""The character between columns, where no sentence goes on."""
 
 _DIGITS = re.compile("[0-9]+")
 
@@ -30,26 +27,10 @@ letters.
 _LONGEST_RAISED = 20
 """Characters of a raised text to both sides of a digit; a longer one is a line of its own."""
 
-_GAP = 1.6
-"""The least distance between two letters that stand in two columns, if those below do, as a multiple of their size."""
-
-_EVERY = 4
-"""One in so many lines of a page is looked at for a gap: columns of fewer lines are none."""
-
 _MOST_DRAWN = 300
 """The most things drawn on a page among which lines through words are looked for: a page that draws each letter has
 more.
 """
-
-
-class Span(NamedTuple):
-    """Characters [start, end) of a line, without blanks at their ends, and where the first and the last stand."""
-
-    start: int
-    end: int
-    x: float
-    y: float
-    last: float
 
 
 class PageText:
@@ -106,11 +87,10 @@ class PageText:
     def in_order(self) -> list[tuple[str, int, int]]:
         """Return the parts of the text as they are read: the character before each, and its characters [start, end)."""
         parts, at, before = list[tuple[str, int, int]](), 0, ""
-        for columns in _columns(self):
-            parts.append((before, at, min(column[0].start for column in columns)))
-            for column in columns:
-                parts += [("\n" if place else BREAK, *cell[:2]) for place, cell in enumerate(column)]
-            at, before = max(column[-1].end for column in columns), BREAK
+        for part in ordered(self):
+            parts.append((before, at, min(span.start for _, span in part)))
+            parts += [(mark, span.start, span.end) for mark, span in part]
+            at, before = max(span.end for _, span in part), BREAK
         return [*parts, (before, at, len(self.text))]
 
     def written(self) -> str:
@@ -200,79 +180,3 @@ def _strike(page: PdfPage, text: PageText) -> None:
             left, bottom, right, top = (side.value for side in sides)
             if top - bottom < 0.25 * text.em < right - left:
                 text.strike(left, right, (top + bottom) / 2)
-
-
-# --- columns that are drawn row by row
-
-
-def _columns(text: PageText) -> Iterator[list[list[Span]]]:
-    """Yield the columns of those parts of the page that are drawn line by line across them, as their lines."""
-    rows, at = list[list[Span]](), 0
-    for line in text.lines:  # those that stand beside each other are one row
-        if rows and abs(line.y - rows[-1][-1].y) < 0.6 * text.em and line.x > rows[-1][-1].last:
-            rows[-1].append(line)
-        else:
-            rows.append([line])
-    for number in range(1, len(rows), _EVERY):
-        cells = _cells(text, rows[number]) if number >= at and _is_worded(text, rows[number]) else []
-        if len(cells) > 1 and all(_is_worded(text, [cell]) for cell in cells):
-            starts = [cell.x for cell in cells]
-            in_columns = partial(_in_columns, text, starts)
-            above = [*takewhile(bool, map(in_columns, reversed(rows[at:number])))]
-            block = [*reversed(above), *takewhile(bool, map(in_columns, rows[number:]))]
-            at = number - len(above) + len(block)
-            block = block[next((place for place, row in enumerate(block) if len(row) == len(starts)), 0) :]
-            columns = [[row[place] for row in block if place in row] for place in range(len(starts))]
-            if _are_columns([[text.text[cell.start : cell.end] for cell in column] for column in columns]):
-                yield columns
-
-
-def _is_worded(text: PageText, row: Sequence[Span]) -> bool:
-    marks = "".join(text.text[row[0].start : row[-1].end].split())
-    return 2 * sum(map(str.isalpha, marks)) >= len(marks)
-
-
-def _cells(text: PageText, row: Sequence[Span]) -> list[Span]:
-    """Return a row cut at its wide gaps."""
-    cells = list[Span]()
-    for line in row:
-        x, cell = line.x, line
-        for word in re.finditer(r"(\S+)\s+(?=\S)", text.text[line.start : line.end]):
-            after, length = line.start + word.end(), word.end(1) - word.start()
-            before, x = x, text.origin(after)[0]
-            if x - before > (_GAP + 0.4 * (length - 1)) * text.em:
-                last = text.origin(line.start + word.end(1) - 1)[0]
-                if x - last > _GAP * text.em:
-                    cells.append(cell._replace(end=line.start + word.end(1), last=last))
-                    cell = cell._replace(start=after, x=x)
-        cells.append(cell)
-    return cells
-
-
-def _in_columns(text: PageText, starts: Sequence[float], row: Sequence[Span]) -> dict[int, Span]:
-    """Return the cells of a row by the column in which they begin; none where one begins elsewhere or reaches too
-    far.
-    """
-    cells = _cells(text, row)
-    found = {
-        place: cell
-        for cell in cells
-        for place, (start, end) in enumerate(pairwise([*starts, math.inf]))
-        if abs(cell.x - start) < 0.6 * text.em and cell.last < end - text.em
-    }
-    return found if len(found) == len(cells) else {}
-
-
-def _are_columns(columns: Sequence[Sequence[str]]) -> bool:
-    """Return whether columns are read one after the other: their sentences go on in the next line, or they are
-    addresses.
-    """
-    if any(len(column) < _EVERY or len("".join(column)) < 5 * len(column) for column in columns):
-        return False
-    figures = [[any(map(str.isdigit, cell)) for cell in row] for row in zip(*columns, strict=False)]
-    worded = all(any(map(str.isalpha, cell)) for column in columns for cell in column)
-    return (worded and not any(figures[0] + figures[1]) and any(map(all, figures[2:]))) or all(
-        sum(line[0].islower() for line in column[1:]) >= 0.3 * (len(column) - 1)
-        and sum(len(line.split()) for line in column) >= 2.5 * len(column)
-        for column in columns
-    )

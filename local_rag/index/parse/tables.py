@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 
-_HEADER_ROWS = 20
+BETWEEN = " | "
+EMPTIES = "–—-"
+"""Dashes, each of which is an empty cell where rows do not carry their headers; the first one is written there."""
+
+HEADER_ROWS = 20
 """Rows in which a header is sought."""
 
 _LONG_HEADER = 100
@@ -27,17 +31,17 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
     above it are lines without headers. With `headed` a row of words above rows of words is one in two columns, too.
     """
     source = ([" ".join(cell.split()) for cell in row] if any(row) else [] for row in table)
-    head = list(islice(source, _HEADER_ROWS))
-    start, end = _header(head, headed)
-    names = _names(head[start:end])
+    head = list(islice(source, HEADER_ROWS))
+    start, end = header(head, headed=headed)
+    names = names_of(head[start:end])
     for row in head[:end]:
-        yield " | ".join(filter(None, row))
+        yield BETWEEN.join(filter(None, row))
     for row in chain(head[end:], source):
         pairs = zip_longest(names[: len(row)], row, fillvalue="")
-        yield " | ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+        yield BETWEEN.join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
 
 
-def _header(head: list[list[str]], headed: bool) -> tuple[int, int]:
+def header(head: Sequence[Sequence[str]], *, headed: bool = False) -> tuple[int, int]:
     """Return where the header starts and ends among the first rows: (0, 0) where there is none."""
     filled = [(number, row) for number, row in enumerate(head) if any(row)]
     widths = [sum(map(bool, row)) for _, row in filled]
@@ -55,17 +59,17 @@ def _header(head: list[list[str]], headed: bool) -> tuple[int, int]:
     return 0, 0
 
 
-def _may_name(row: list[str]) -> bool:
+def _may_name(row: Sequence[str]) -> bool:
     return all(len(cell) <= _LONG_HEADER and _kind(cell) != "number" for cell in row)
 
 
-def _is_group(row: list[str], below: list[str]) -> bool:
+def _is_group(row: Sequence[str], below: Sequence[str]) -> bool:
     """Return whether a row names groups of the columns that the row below it names; a title names all of them."""
     several = any(row[2:]) or (any(row[1:]) and bool(row[0]))
     return several and _may_name(row) and any(below[1:]) and (not row[0] or below[0] in ("", row[0]))
 
 
-def _differs(row: list[str], below: list[list[str]], headed: bool) -> bool:
+def _differs(row: Sequence[str], below: Sequence[Sequence[str]], headed: bool) -> bool:
     """Return whether a row that may be a header is unlike the rows below it in some column, or of nothing but words."""
     names = list(filter(None, row))
     wide = len(names) > 2
@@ -78,18 +82,23 @@ def _differs(row: list[str], below: list[list[str]], headed: bool) -> bool:
     return (headed or wide) and len(set(names)) == len(names) and all(_kind(name) == "word" for name in names)
 
 
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, with its unit or without."""
+    return _kind(cell) == "number"
+
+
 def _kind(cell: str) -> str:
     return "time" if _TIME.fullmatch(cell) else "number" if _NUMBER.fullmatch(cell) else "word" if cell else ""
 
 
-def _names(header: list[list[str]]) -> list[str]:
+def names_of(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of the columns, "" for the first; a group's name goes before those of its columns."""
     names: list[str] = []
-    width = max(map(len, header), default=0)
-    for row in header:
+    width = max(map(len, rows), default=0)
+    for row in rows:
         spread, group = list[str](), ""
         for cell in [*row[1:], *[""] * (width - len(row))]:
-            group = cell or (group if row is not header[-1] else "")
+            group = cell or (group if row is not rows[-1] else "")
             spread.append(group)
         names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip_longest(names, spread, fillvalue="")]
     return ["", *names]

@@ -7,21 +7,32 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
+from local_rag.index.parse.tables import BETWEEN, EMPTIES, HEADER_ROWS, header, names_of
 from local_rag.index.tables.table import MOST_CELLS, Found, Row, stored
 
-BETWEEN = " | "
 _PLACE = re.compile(r"rows? (\d+)")
 
 
-def tables_of(document: LoadedDocument) -> bytes:
-    """Return the tables of a document as a store keeps them."""
-    return stored([*_found(document)]) if BETWEEN in document.text else b""
+def tables_of(document: LoadedDocument, before: str = "", after: str = "") -> bytes:
+    """Return the tables of a document as a store keeps them; a page lies between those with the texts `before` and
+    `after`.
+    """
+    if BETWEEN not in document.text:
+        return b""
+    found = [*_found(document)]
+    for place, texts in ((0, (before, document.text)), (-1, (document.text, after))):
+        if found and document.page is not None and _goes_on(*texts):
+            found[place] = found[place]._replace(goes_on=True)
+    return stored(found)
 
 
 def _found(document: LoadedDocument) -> Iterator[Found]:
     places = [heading for heading in document.headings if heading.level == PLACE]
     above = [heading for heading in document.headings if heading.level < PLACE]
-    for heads, lines in _blocks(document.text):
+    blocks = [*_blocks(document.text)]
+    if document.page is not None and not blocks:
+        yield from _drawn(document)
+    for heads, lines in blocks:
         names = _names(heads, [line for _, line in lines])
         if len(lines) * len(names) > MOST_CELLS:
             continue
@@ -31,6 +42,39 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
             rows.append(Row(number, start, start + len(line), _cells(line, names)))
         before = bisect_right(above, rows[0].start, key=lambda heading: heading.start)
         yield Found(above[before - 1].text if before else document.title, names, rows)
+
+
+def _drawn(document: LoadedDocument) -> Iterator[Found]:
+    """Yield the tables of a page of a PDF, whose rows do not carry their header."""
+    for lines in _grids(document.text):
+        grid = [cells for _, _, cells in lines]
+        first, end = header(grid[:HEADER_ROWS])
+        if end:
+            names = [grid[end - 1][0], *names_of(grid[first:end])[1:]]
+            rows = [Row(n, start, start + length, cells) for n, (start, length, cells) in enumerate(lines[end:], 1)]
+            yield Found(document.title, names, rows)
+
+
+def _goes_on(text: str, after: str) -> bool:
+    """Return whether the last table of a page goes on on the page after it: as many columns, and no other header."""
+    last, first = [*_grids(text)][-1:], [*_grids(after)][:1]
+    return any(
+        len(lines[0][2]) == len(more[0][2]) and (lines[0][2] == more[0][2] or not header([row for *_, row in more])[1])
+        for lines, more in zip(last, first, strict=False)
+    )
+
+
+def _grids(text: str) -> Iterator[list[tuple[int, int, list[str]]]]:
+    """Yield lines of equally many cells as their starts, lengths and cells; a title between them has one cell."""
+    lines, start = list[tuple[int, int, list[str]]](), 0
+    for line in [*text.split("\n"), ""]:
+        cells = ["" if cell in EMPTIES else cell for cell in line.split(BETWEEN)]
+        if lines and len(cells) != len(lines[0][2]) and (not line or len(cells) > 1):
+            yield lines
+            lines = []
+        if len(cells) > 1:
+            lines.append((start, len(line), cells))
+        start += len(line) + 1
 
 
 def _blocks(text: str) -> Iterator[tuple[list[list[str]], list[tuple[int, str]]]]:

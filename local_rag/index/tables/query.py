@@ -154,7 +154,8 @@ class _Run:
         measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
         compared = {each.column for each in query.where if each.value} - {*self.table.places("text")} - measured
         rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
-        return Result(text, rows, [*self._problems(measured), *self._unread(compared)])
+        parts = ["the table goes on on another page"] * (self.table.goes_on and (self.matched > 1 or bool(figure)))
+        return Result(text, rows, [*parts, *self._problems(measured), *self._unread(compared)])
 
     def _groups(self, group: int, called: str, place: int) -> str:
         """Return a figure for each value of a column, or these values."""

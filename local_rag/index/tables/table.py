@@ -28,7 +28,8 @@ _TOTALS = re.compile(
     r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE
 )
 _STORED = """
-CREATE TABLE about (number INTEGER PRIMARY KEY, place TEXT, start INTEGER, "end" INTEGER, columns TEXT);
+CREATE TABLE about (number INTEGER PRIMARY KEY, place TEXT, start INTEGER, "end" INTEGER, columns TEXT,
+    goes_on INTEGER);
 CREATE TABLE texts (number INTEGER, "column" INTEGER, key TEXT, shown TEXT, count INTEGER,
     PRIMARY KEY (number, key, "column", shown)) WITHOUT ROWID;
 """
@@ -44,11 +45,14 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, and its rows."""
+    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, its rows, and whether
+    it goes on on another page.
+    """
 
     place: str
     names: Sequence[str]
     rows: Sequence[Row]
+    goes_on: bool = False
 
 
 def key_of(text: str) -> str:
@@ -86,8 +90,8 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
         f"INSERT INTO t{number} VALUES ({', '.join('?' * (4 + 3 * width))})",
         ((*place, *cells) for place, cells in zip(places, zip(*filled, strict=True), strict=True)),
     )
-    about = (number, table.place, rows[0].start, rows[-1].end, json.dumps(columns))
-    db.execute("INSERT INTO about VALUES (?, ?, ?, ?, ?)", about)
+    about = (number, table.place, rows[0].start, rows[-1].end, json.dumps(columns), table.goes_on)
+    db.execute("INSERT INTO about VALUES (?, ?, ?, ?, ?, ?)", about)
     return True
 
 
@@ -117,6 +121,7 @@ class Table:
     end: int
     columns: tuple[Column, ...]
     rows: int
+    goes_on: bool
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         """Return the rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
@@ -176,8 +181,8 @@ def opened(data: bytes) -> Iterator[list[Table]]:
         tables = list[Table]()
         with suppress(sqlite3.DatabaseError, zlib.error, ValueError):
             db.deserialize(zlib.decompress(data))
-            for number, place, start, end, columns in db.execute("SELECT * FROM about").fetchall():
+            for number, place, start, end, columns, *goes_on in db.execute("SELECT * FROM about").fetchall():
                 ((rows,),) = db.execute(f"SELECT count(*) FROM t{int(number)} WHERE NOT total")
                 known = tuple(Column(*fields) for fields in json.loads(columns))
-                tables.append(Table(db, int(number), place, start, end, known, rows))
+                tables.append(Table(db, int(number), place, start, end, known, rows, any(goes_on)))
         yield tables

@@ -29,6 +29,8 @@ _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:[,.'\u00a0\u202f ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     rf"\s?(?P<after>{_UNIT})?"
 )
+_BELOW_ZERO = re.compile(r"([€$£¥]? ?)\(([\d.,']+)\)")
+"""A number below 0 as accounts write it: (3,547)."""
 _UNIT_OF_NAME = re.compile(rf"\s*[\[(]\s*({_UNIT})\s*[\])]$|\s+in ({_UNIT})$|\s+([€$£¥%]|°[CF]|[A-Z]{{3}}|kWh|km|kg)$")
 _PER = re.compile(r"([€$£¥]|[A-Z]{3})\s?/\s?[^\W\d_]+\.?")
 """A header that is a price of something: EUR/btl."""
@@ -125,7 +127,7 @@ def number_of(text: str, comma: bool | None = None) -> tuple[float, str] | None:
     """Return the number that a text is, and its unit; None for what is none."""
     if match := _TIME.fullmatch(text):
         return int(match[1]) * 3600.0 + int(match[2]) * 60 + int(match[3] or 0), TIME
-    match = _NUMBER.fullmatch(text.strip())
+    match = _NUMBER.fullmatch(_BELOW_ZERO.sub(r"\1-\2", text.strip()))
     return (_number(match, _has_decimal_comma([text]) if comma is None else comma), _unit(match)) if match else None
 
 

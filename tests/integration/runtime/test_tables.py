@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 from support.fakes import ScriptedEvaluator
 from support.fakes_index import remembering_minilm
-from support.hostile import docx_members, docx_paragraph, make_zip
+from support.hostile import docx_members, docx_paragraph, draw_pdf, make_zip
 
 from local_rag.config.settings import Settings
 from local_rag.engines.extractive.engine import ExtractiveEngine
@@ -369,3 +369,40 @@ def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(clubs, ques
     answer = ask(clubs, question)
     assert (answer.certainty == "sure") == sure
     assert text in answer.text if sure else "sum of" not in answer.text and "1 of 3" not in answer.text
+
+
+PAYMENTS = [
+    [["Day", "Shop", "Paid EUR"], ["02.05.2025", "Quay Bakery", "14.20"], ["07.05.2025", "Sail Loft", "(310.00)"]],
+    [["Day", "Shop", "Paid EUR"], ["11.05.2025", "Quay Bakery", "9.80"], ["19.05.2025", "Chandler", "–"]],
+    [["Boat", "Length m"], ["Petrel", "9.5"], ["Fulmar", "12"]],
+]
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory, converted):
+    """Return the index of a PDF with a table that goes on on its second page, and another one on the third."""
+    pages = [
+        "".join(
+            f"BT /F1 11 Tf {50 + 170 * place} {760 - 20 * number} Td ({cell}) Tj ET\n".replace("((", "(\\(").replace(
+                "))", "\\))"
+            )
+            for number, row in enumerate([["Harbour account"], *page])
+            for place, cell in enumerate(row)
+        )
+        for page in PAYMENTS
+    ]
+    with indexed(tmp_path_factory.mktemp("printed"), {}, (draw_pdf(pages).write, "account.pdf")) as index:
+        yield index
+
+
+@pytest.mark.parametrize(("question", "text", "certainty"), [
+    ("What did we pay at the Chandler?", "Paid EUR is empty", "sure"),
+    ("What did we pay to the Sail Loft?", "Paid EUR is (310.00)", "sure"),
+    ("How long is the Fulmar?", "Length m is 12", "sure"),
+    ("What is the total length of the boats?", "the sum of Length m is 21.5", "sure"),
+    ("What is the total paid at the Quay Bakery?", "is 14.20", "probably"),  # the other page has a row, too
+])  # fmt: skip
+def test_tables_of_a_pdf_are_computed_page_by_page(printed, question, text, certainty):
+    answer = ask(printed, question)
+    assert text in answer.text and answer.certainty == certainty, (answer.text, answer.reason)
+    assert answer.cited[0].page and answer.cited[0].rows

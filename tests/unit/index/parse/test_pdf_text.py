@@ -25,6 +25,16 @@ ADDRESSES = [
     ["Bill to", "Kit Marlow", "Harbour Street 9", "2210 Bree"],
     ["Ship to", "Ann Roe", "Mill Lane 4", "1067 Aval"],
 ]
+PRICED = """Our prices:
+
+Item | Price | Days
+Repairs
+Chain, mounted on your bike | $ 18.50 | –
+Brake | 32.00 | 2
+Sold parts
+Lock with two keys | 24.90 | 1
+
+We thank you."""
 ROLES = [
     ["Name", "Nadia Oduya", "Kit Marlow", "Ann Roe", "Bob Doe"],
     ["Role", "Treasurer", "Secretary", "Chair", "Member"],
@@ -41,6 +51,27 @@ def rows(*columns, lower=0):
     cells = [(50 + 250 * place, 760 - 14 * row - lower * place, cell) for row, line in enumerate(lines)
              for place, cell in enumerate(line)]  # fmt: skip
     return "".join(text_at(*cell) for cell in cells)
+
+
+def price_list():
+    """A table of three columns, figures at the right, two cells wrapped and one empty, between two lines of prose."""
+    lines = [
+        (0, "Item", "Price", "Days"),
+        (24, "Repairs"),
+        (48, "Chain, mounted on", "$    18.50", ""),
+        (60, "your bike"),
+        (84, "Brake", "32.00", "2"),
+        (108, "Sold parts"),
+        (132, "Lock with two", "24.90", "1"),
+        (144, "keys"),
+    ]
+    cells = [
+        text_at(x - 6 * len(cell) * (place > 0), 760 - y, cell)
+        for y, *row in lines
+        for place, (x, cell) in enumerate(zip((50, 300, 400), row, strict=False))
+        if cell
+    ]
+    return text_at(50, 790, "Our prices:") + "".join(cells) + text_at(50, 590, "We thank you.")
 
 
 def drawn(path, operators):
@@ -75,6 +106,7 @@ def line(*runs):
         (rows(LEFT, RIGHT), f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"),
         (rows(LEFT, RIGHT, lower=3), f"{' '.join(LEFT)}\n\n{' '.join(RIGHT)}"),
         (rows(*ADDRESSES), "\n\n".join(map("\n".join, ADDRESSES))),
+        (price_list(), PRICED),
         (rows(*ROLES), "\n".join(f"{name} {role}" for name, role in zip(*ROLES, strict=True))),
     ],
 )
@@ -87,6 +119,13 @@ def test_a_quote_of_a_column_is_marked_in_that_column_alone(path):
     start = text.index("noon; it takes")
     found = placed(path, 1, text, start, text.index(" lead."))
     assert len(found.rectangles) == 2 and all(left > 0.5 for left, *_ in found.rectangles)
+
+
+def test_a_row_of_a_table_is_marked_where_it_stands(path):
+    text = document_of(drawn(path, price_list())).text
+    start = text.index("Chain")
+    found = placed(path, 1, text, start, text.index("\n", start))
+    assert len(found.rectangles) == 3 and {round(top, 2) for _, top, *_ in found.rectangles} == {0.14, 0.16}
 
 
 def form(path, fields, operators, times=1):
