@@ -13,6 +13,7 @@ from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
+from local_rag.index.parse.tables import BETWEEN
 from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reader, Reading
@@ -20,6 +21,7 @@ from local_rag.index.tables.table import Table, opened
 from local_rag.text.answer_language import texts_for
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
+from local_rag.text.numbers import names
 
 NAMED = 8
 """The most rows that a citation names."""
@@ -55,9 +57,9 @@ def with_computed(
         rows = [*_rows(passages, data, open_tables)]
         held = {table: passage for table, passage in reversed(rows)}
         only_rows = {chunk_id(passage) for _, passage in rows}.issuperset(map(chunk_id, passages))
-        readings = (each for each in _read(question, held) if only_rows or not each.unread)
+        readings = (each for each in _read(question, held, passages) if only_rows or not each.unread)
         read = sorted(readings, key=_rank, reverse=True)
-        groups = (_computed([*group][:SAID], held) for _, group in groupby(read, key=_rank))
+        groups = (_computed([*group], held) for _, group in groupby(read, key=_rank))
         computed, usage = next(filter(None, groups), []), Usage()
         is_read = bool(computed) and not read[0].doubt
         is_near = chunk_id(passages[0]) in {chunk_id(passage) for _, passage in rows}
@@ -93,11 +95,16 @@ def _rows(passages: Sequence[Document], data: Sequence[bytes], held: ExitStack) 
         yield from ((table, passage) for table in known[tables] if table.start < end and table.end > start)
 
 
-def _read(question: str, held: Mapping[Table, Document]) -> Iterator[Reading]:
-    """Yield the readings of a question for each of these tables."""
+def _read(question: str, held: Mapping[Table, Document], passages: Sequence[Document]) -> Iterator[Reading]:
+    """Yield the readings of a question for each of these tables. Names in the text around a table, as of the person
+    whom a letter is to, say nothing of its rows.
+    """
     for table, passage in held.items():
+        of_file = [each for each in passages if each.metadata.get("source") == passage.metadata.get("source")]
+        text = {line for each in of_file for line in each.page_content.split("\n") if BETWEEN not in line}
+        around = names(question) & names("\n".join(text))
         with suppress(ValueError):
-            yield from Reader(question, table, head(passage)).readings()
+            yield from Reader(question, table, " ".join([head(passage), table.place, *around])).readings()
 
 
 def _rank(reading: Reading) -> tuple[bool, int]:
@@ -106,13 +113,14 @@ def _rank(reading: Reading) -> tuple[bool, int]:
 
 def _computed(read: Sequence[Reading], held: Mapping[Table, Document], *, by_model: bool = False) -> list[Document]:
     """Return the passages computed by readings, of the rules or `by_model`, that fit their tables and select rows."""
-    results = list[tuple[Result, Reading]]()
+    results = dict[str, tuple[Result, Reading]]()  # the pages of one table say the same
     for each in read:
         with suppress(ValueError):
             result = run(each.table, each.query, str(held[each.table].metadata.get("source", "")))
-            results += [(result, each)] if result.rows else []
+            if len(result.rows) > len(results[result.text][0].rows if result.text in results else ()):
+                results[result.text] = result, each
     computed = list[Document]()
-    for result, each in results:
+    for result, each in [*results.values()][:SAID]:
         several = ["the question can be read in several ways"] if len(results) > 1 else []
         doubt = "; ".join(dict.fromkeys(filter(None, [each.doubt, *several, *result.problems])))
         passage = held[each.table]

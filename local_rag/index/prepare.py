@@ -58,15 +58,14 @@ def prepared(file: FileRow, documents: Sequence[NewDocument], first: int) -> Ite
     about = {"name": names.name_text(file.path), "folders": " ".join(names.folder_words(_below(file)))}
     called = names.called(file.path)
     language = language_of("\n".join(document.text[:2_000] for document, _ in documents))
-    texts = ["", *(document.text for document, _ in documents), ""]
+    tables = tables_of([document for document, _ in documents])
     for position, (document, spans) in enumerate(documents, start=first):
         columns = about | {
             name: getattr(document, name) for name in ("title", "author", "date", "subject", "page", "url")
         }
         columns["language"] = language_of(document.text) or language
         columns["headings"] = json.dumps([astuple(heading) for heading in document.headings], ensure_ascii=False)
-        tables = tables_of(document, texts[position - first], texts[position - first + 2])
-        columns |= {"lines": json.dumps(document.lines), "text": document.text, "tables": tables}
+        columns |= {"lines": json.dumps(document.lines), "text": document.text, "tables": tables[position - first]}
         yield DocumentRow(columns, called, list(_chunks(file.path, position, document, spans)))
 
 

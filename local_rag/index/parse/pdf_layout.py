@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise, takewhile
@@ -21,13 +22,15 @@ BREAK = "\uffff"
 CELL = "\ufdd0"
 """The character between the cells of a row."""
 
-_GAP = 1.6
-"""The least distance between two letters that stand in two columns, if those below do, as a multiple of their size."""
+_GAP, _NARROW = 1.1, 0.7
+"""The least distance between two letters that stand in two columns, if those below do, and in two cells of a table,
+which has a header besides, as a multiple of their size.
+"""
 
 _EVERY = 4
 """One in so many lines of a page is looked at for a gap: columns of fewer lines are none."""
 
-_APART = 3.0
+_APART = 4.0
 """The largest distance of two rows of a table, as a multiple of the size of most letters."""
 
 _LEAST_ROWS = 3
@@ -69,7 +72,8 @@ def ordered(text: PageText) -> list[Part]:
         for columns in _columns(text, rows)
     ]
     taken = {span.start for part in parts for _, span in part}
-    parts += map(_as_part, _tables(text, [row for row in rows if row[0].start not in taken]))
+    left = [cell for row in rows if row[0].start not in taken for cell in _cells(text, row, _NARROW)]
+    parts += map(_as_part, _tables(text, _rows(text, _with_signs(text, left))))
     return sorted(parts, key=lambda part: min(span.start for _, span in part))
 
 
@@ -95,18 +99,18 @@ def _is_worded(text: PageText, row: Sequence[Span]) -> bool:
     return 2 * sum(map(str.isalpha, marks)) >= len(marks)
 
 
-def _cells(text: PageText, row: Sequence[Span]) -> list[Span]:
+def _cells(text: PageText, row: Sequence[Span], gap: float = _GAP) -> list[Span]:
     """Return a row cut at its wide gaps."""
     cells = list[Span]()
     for line in row:
-        x, cell = line.x, line
+        x, cell, wide = line.x, line, gap * text.size(line.start)
         for word in re.finditer(r"(\S+)\s+(?=\S)", text.text[line.start : line.end]):
             after, length = line.start + word.end(), word.end(1) - word.start()
             before, x = x, text.origin(after)[0]
-            if x - before > (_GAP + 0.4 * (length - 1)) * text.em:
-                last = text.origin(line.start + word.end(1) - 1)[0]
-                if x - last > _GAP * text.em:
-                    cells.append(cell._replace(end=line.start + word.end(1), last=last))
+            if x - before > wide * (0.6 + 0.2 * length):
+                end = line.start + word.end(1)
+                if x - text.right(end - 1) > wide:
+                    cells.append(cell._replace(end=end, last=text.origin(end - 1)[0]))
                     cell = cell._replace(start=after, x=x)
         cells.append(cell)
     return cells
@@ -144,13 +148,13 @@ def _are_columns(columns: Sequence[Sequence[str]]) -> bool:
 # --- tables
 
 
-def _tables(text: PageText, rows: Sequence[list[Span]]) -> Iterator[list[Row]]:
+def _tables(text: PageText, rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Yield the tables whose cells stand below each other, as their rows, the header first; at the head of a page one
     without a header, too, because it may go on from the page before.
     """
-    cut, at = [_with_signs(text, _cells(text, row)) for row in rows], 0
-    while at < len(cut):
-        lines = _grid(text, cut[at:]) if len(cut[at]) > 1 else []
+    at = 0
+    while at < len(rows):
+        lines = _grid(text, rows[at:]) if len(rows[at]) > 1 else []
         table = _joined(text, lines)
         said = [[" ".join(text.text[span.start : span.end] for span in cell) for cell in row] for row in table]
         start, end = header(said[:HEADER_ROWS])
@@ -162,26 +166,85 @@ def _tables(text: PageText, rows: Sequence[list[Span]]) -> Iterator[list[Row]]:
         at += max(1, len(lines))
 
 
-def _with_signs(text: PageText, row: Sequence[Span]) -> list[Span]:
+def _with_signs(text: PageText, cells: Sequence[Span]) -> list[Span]:
     """Return cells with the sign of a currency that stands apart before them."""
-    cells = list[Span]()
-    for cell in row:
-        if cells and text.text[cells[-1].start : cells[-1].end] in [*"$€£¥"]:
-            cell = cell._replace(start=cells[-1].start, x=cells.pop().x)
-        cells.append(cell)
-    return cells
+    joined = list[Span]()
+    for cell in cells:
+        if joined and text.text[joined[-1].start : joined[-1].end] in [*"$€£¥"]:
+            cell = cell._replace(start=joined[-1].start, x=joined.pop().x)
+        joined.append(cell)
+    return joined
 
 
-def _grid(text: PageText, rows: Sequence[Sequence[Span]]) -> list[Row]:
+def _rows(text: PageText, cells: Sequence[Span]) -> list[Row]:
+    """Return the cells of a page, in the order of the file, as rows: to the right of a cell at its height, and below a
+    line of a cell the next one of the same cell, if the row goes on to the right beside or above it.
+    """
+    rows, at = list[Row](), 0
+    while at < len(cells):
+        end = at + 1
+        while end < len(cells) and _is_below(text, cells[end - 1], cells[end]):
+            end += 1
+        row = rows[-1] if rows else []
+        if _is_beside(text, row, cells[at]):
+            row.append([cells[at]])
+        elif (
+            row
+            and _is_below(text, row[-1][-1], cells[at])
+            and _is_beside(text, [*row[:-1], [*row[-1], *cells[at:end]]], *cells[end : end + 1])
+            and (len(row) > 1 or cells[end].y > cells[end - 1].y + 0.3 * text.em)
+        ):
+            row[-1] += cells[at:end]
+            at = end - 1
+        else:
+            rows.append([[cells[at]]])
+        at += 1
+    return rows
+
+
+def _is_below(text: PageText, line: Span, after: Span) -> bool:
+    """Return whether a line may go on with another one."""
+    return 0 < line.y - after.y < 1.7 * text.em and after.x < line.last + text.em and line.x < after.last + text.em
+
+
+def _is_beside(text: PageText, row: Row, *cell: Span) -> bool:
+    """Return whether a cell stands to the right of a row, at a height of its lines or in the middle between them."""
+    heights = [span.y for each in row for span in each]
+    return bool(row and cell) and (
+        cell[0].x > max(span.last for span in row[-1])
+        and not _is_below(text, row[-1][-1], cell[0])
+        and min(heights) - 0.6 * text.em < cell[0].y < max(heights) + 1.6 * text.em
+    )
+
+
+def _grid(text: PageText, rows: Sequence[Row]) -> list[Row]:
     """Return the rows from the first one on whose cells stand in columns, each with a cell a column."""
-    columns, lines = list[tuple[float, float]](), list[Sequence[Span]]()
+    columns, lines, low = list[tuple[float, float]](), list[Row](), math.inf
     for row in rows:
-        sides = [(min(cell.x, cell.last), max(cell.x, cell.last) + text.em / 2) for cell in row]
+        sides, heights = [_sides(text, cell) for cell in row], [span.y for cell in row for span in cell]
         wider = _widened(columns, sides)
-        if not wider or (lines and not 0 < lines[-1][0].y - row[0].y < _APART * text.em):
+        if not wider and len(row) == 1 < len(lines[-1]):  # a title
+            wider = columns
+        elif not wider and len(lines) == 1:  # which names groups of columns
+            wider = [*sides, *(column for column in columns if not any(_overlap(column, cell) for cell in sides))]
+        if not wider or (lines and not -text.em < low - max(heights) < _APART * text.em):
             break
-        columns, lines = wider, [*lines, row]
-    return [[[cell for cell in line if left <= cell.x < right] for left, right in sorted(columns)] for line in lines]
+        columns, lines, low = wider, [*lines, row], min(heights)
+    columns.sort()
+    placed = list[Row]()
+    for row in lines:
+        starts = [max(0, bisect_right(columns, (_sides(text, cell)[0], math.inf)) - 1) for cell in row]
+        placed.append([[span for at, cell in zip(starts, row, strict=True) if at == place for span in cell]
+                       for place in range(len(columns))])  # fmt: skip
+    for place in range(len(columns) - 1, 0, -1):  # a header that stands apart from its figures
+        if not any(row[place - 1] and row[place] for row in placed):
+            for row in placed:
+                row[place - 1 : place + 1] = [row[place - 1] + row[place]]
+    return placed
+
+
+def _sides(text: PageText, cell: Sequence[Span]) -> tuple[float, float]:
+    return min(min(span.x, span.last) for span in cell), max(max(span.x, span.last) for span in cell) + text.em / 2
 
 
 def _widened(columns: Sequence[tuple[float, float]], row: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -191,8 +254,8 @@ def _widened(columns: Sequence[tuple[float, float]], row: Sequence[tuple[float, 
     found = list[tuple[float, float]]()
     left = list(columns)
     for cell in row:
-        over = [column for column in left if column[0] < cell[1] and cell[0] < column[1]]
-        if len(over) > 1 or any(column[0] < cell[1] and cell[0] < column[1] for column in found):
+        over = [column for column in left if _overlap(column, cell)]
+        if len(over) > 1 or any(_overlap(column, cell) for column in found):
             return []
         starts, ends = zip(cell, *over, strict=True)
         found.append((min(starts), max(ends)))
@@ -200,18 +263,26 @@ def _widened(columns: Sequence[tuple[float, float]], row: Sequence[tuple[float, 
     return found + left
 
 
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
 def _joined(text: PageText, lines: Sequence[Row]) -> list[Row]:
-    """Return lines as rows: one without a figure that only goes on with cells of the row above is a part of that, and
-    so is one whose first cell goes on with the only cell above.
+    """Return lines as rows: one without a figure, or of one cell, that only goes on with cells of the row above is a
+    part of that, and so is one whose first cell goes on with the only cell above.
     """
-    heights = [next(cell[0].y for cell in line if cell) for line in lines]
+    heights = [max(span.y for cell in line for span in cell) for line in lines]
     usual, rows = median([high - low for high, low in pairwise(heights)] or [0.0]), list[Row]()
     for number, line in enumerate(lines):
         said = [text.text[cell[0].start : cell[0].end] for cell in line if cell]
         above = [*map(bool, rows[-1])] if rows else []
+        distance = heights[number - 1] - heights[number] if number else 0.0
         within = all(has or not cell for has, cell in zip(above, line, strict=False))
-        is_near = len(said) == 1 or heights[number - 1] - heights[number] < 0.8 * usual
-        is_rest = within and is_near and not re.search(r"\d", "".join(said))
+        if len(said) == 1 and not line[0]:
+            is_rest = distance < 1.5 * text.em
+        else:
+            is_near = len(said) == 1 or distance < 0.8 * usual
+            is_rest = within and is_near and not re.search(r"\d", "".join(said))
         if above and (is_rest or above == [True, *[False] * (len(line) - 1)]) and (not line[0] or said[0][0].islower()):
             rows[-1] = [[*cell, *more] for cell, more in zip(rows[-1], line, strict=True)]
         else:

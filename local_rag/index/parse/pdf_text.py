@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
 from statistics import median
@@ -59,6 +60,12 @@ class PageText:
         self._raw.FPDFText_GetMatrix(self._shown, at, matrix)
         return float(self._raw.FPDFText_GetFontSize(self._shown, at)) * math.hypot(matrix.a, matrix.b)
 
+    def right(self, at: int) -> float:
+        """Return where a character ends, in points from the left."""
+        box = self._raw.FS_RECTF()
+        self._raw.FPDFText_GetLooseCharBox(self._shown, at, box)
+        return float(box.right)
+
     @cached_property
     def lines(self) -> list[Span]:
         """Return the upright lines, with those mended that pdfium breaks behind a raised letter; none where its text
@@ -71,13 +78,19 @@ class PageText:
             (x, y), (last, low) = self.origin(start), self.origin(end - 1)
             before = lines[-1] if lines else None
             if before and 0 < x - before.last < 1.2 * self.size(before.start) > 2 * abs(y - before.y):
-                box = self._raw.FS_RECTF()
-                self._raw.FPDFText_GetLooseCharBox(self._shown, before.end - 1, box)
-                self.edits[before.end] = start, " " * (x - box.right > 0.15 * self.size(before.start))
+                apart = x - self.right(before.end - 1) > 0.15 * self.size(before.start)
+                self.edits[before.end] = start, " " * apart
                 lines[-1] = before._replace(end=end, last=last)
             elif abs(low - y) <= max(0.2 * (last - x), 8):
                 lines.append(Span(start, end, x, y, last))
+            elif low < y:  # words of two lines in a cell
+                lines += takewhile(lambda word: word.last > word.x, self._words(start, end))
         return lines
+
+    def _words(self, start: int, end: int) -> Iterator[Span]:
+        for word in re.finditer(r"\S+", self.text[start:end]):
+            first, behind = start + word.start(), start + word.end()
+            yield Span(first, behind, *self.origin(first), self.origin(behind - 1)[0])
 
     @cached_property
     def em(self) -> float:

@@ -50,10 +50,12 @@ def header(head: Sequence[Sequence[str]], *, headed: bool = False) -> tuple[int,
         below = [other for _, other in filled[place + 1 :]]
         if any(row[1:]) and not _may_name(row):
             break
-        if below and any(row[1:]) and width + 1 >= usual and _differs(row, below, headed):
-            is_merged = any(after in ("", cell) for cell, after in pairwise(row[1:]))
+        is_merged = bool(below) and any(after in ("", cell) for cell, after in pairwise(row[1:]))
+        is_group = is_merged and _is_group(row, head[last + 1]) and _may_name(head[last + 1])
+        named = sum(map(any, zip_longest(row, head[last + 1]))) if is_group else width
+        if below and any(row[1:]) and named + 1 >= usual and _differs(row, below, headed):
             above = last > 0 and _is_group(head[last - 1], row)
-            return last - above, last + 1 + (is_merged and _is_group(row, head[last + 1]) and _may_name(head[last + 1]))
+            return last - above, last + 1 + is_group
         if width >= usual > 1:
             break
     return 0, 0

@@ -7,23 +7,62 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
+from local_rag.index.parse.prose import is_heading
 from local_rag.index.parse.tables import BETWEEN, EMPTIES, HEADER_ROWS, header, names_of
 from local_rag.index.tables.table import MOST_CELLS, Found, Row, stored
 
+MOST_OVER_PAGES = 500_000
+"""Cells of a table that goes on over pages, times its pages."""
 _PLACE = re.compile(r"rows? (\d+)")
 
 
-def tables_of(document: LoadedDocument, before: str = "", after: str = "") -> bytes:
-    """Return the tables of a document as a store keeps them; a page lies between those with the texts `before` and
-    `after`.
+def tables_of(documents: Sequence[LoadedDocument]) -> list[bytes]:
+    """Return the tables of each document of a file as a store keeps them. Each page of a table that goes on over pages
+    has the whole of it; one of more than MOST_OVER_PAGES cells is none.
     """
-    if BETWEEN not in document.text:
-        return b""
-    found = [*_found(document)]
-    for place, texts in ((0, (before, document.text)), (-1, (document.text, after))):
-        if found and document.page is not None and _goes_on(*texts):
-            found[place] = found[place]._replace(goes_on=True)
-    return stored(found)
+    found = [[*_found(document)] if BETWEEN in document.text else [] for document in documents]
+    for first, end in _runs(documents):
+        _join(documents[first:end], found[first:end])
+    return list(map(stored, found))
+
+
+def _runs(documents: Sequence[LoadedDocument]) -> Iterator[tuple[int, int]]:
+    """Yield the pages [first, end) over which a table goes on: with as many columns, and no other header."""
+    grids = [[*_grids(document.text)] if document.page is not None else [] for document in documents]
+    first = 0
+    for end in range(1, len(grids) + 1):
+        last, after = grids[end - 1][-1:], grids[end][:1] if end < len(grids) else []
+        goes_on = any(
+            len(lines[0][2]) == len(more[0][2])
+            and (lines[0][2] == more[0][2] or not header([cells for *_, cells in more[:HEADER_ROWS]])[1])
+            for lines, more in zip(last, after, strict=False)
+        )
+        if not goes_on or (end - 1 > first and grids[end - 1][1:]):
+            if end - first > 1:
+                yield first, end
+            first = end - bool(goes_on)
+
+
+def _join(pages: Sequence[LoadedDocument], found: Sequence[list[Found]]) -> None:
+    """Give the whole of a table to each of its pages; a page without a header has the columns of the first one."""
+    table = found[0][-1] if found[0] else Found("", (), ())
+    if len([*_grids(pages[0].text)][-1][0][2]) != len(table.names):
+        return
+    parts = [table.rows]
+    for page, tables in zip(pages[1:], found[1:], strict=True):
+        if tables and tables[0].names == table.names:
+            parts.append(tables[0].rows)
+        else:
+            parts.append([Row(0, start, start + length, cells) for start, length, cells in next(_grids(page.text))])
+            tables.insert(0, table)
+    fits = sum(map(len, parts)) * len(table.names) * len(pages) <= MOST_OVER_PAGES
+    for own, tables in enumerate(found):
+        rows = [
+            row if place == own else row._replace(start=-1, end=-1) for place, part in enumerate(parts) for row in part
+        ]
+        rows = [row._replace(number=number) for number, row in enumerate(rows, 1)]
+        place = f"{table.place}, pages {pages[0].page}-{pages[-1].page}".removeprefix(", ")
+        tables[0 if own else -1] = Found(place, table.names, rows if fits else ())
 
 
 def _found(document: LoadedDocument) -> Iterator[Found]:
@@ -47,21 +86,15 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
 def _drawn(document: LoadedDocument) -> Iterator[Found]:
     """Yield the tables of a page of a PDF, whose rows do not carry their header."""
     for lines in _grids(document.text):
+        above = document.text[: lines[0][0]].rstrip().rpartition("\n")[2]
+        place = above if is_heading(above) else document.title
         grid = [cells for _, _, cells in lines]
         first, end = header(grid[:HEADER_ROWS])
         if end:
-            names = [grid[end - 1][0], *names_of(grid[first:end])[1:]]
+            named = " ".join(filter(None, [row[0] for row in grid[first:end]]))
+            names = [named, *names_of(grid[first:end])[1:]]
             rows = [Row(n, start, start + length, cells) for n, (start, length, cells) in enumerate(lines[end:], 1)]
-            yield Found(document.title, names, rows)
-
-
-def _goes_on(text: str, after: str) -> bool:
-    """Return whether the last table of a page goes on on the page after it: as many columns, and no other header."""
-    last, first = [*_grids(text)][-1:], [*_grids(after)][:1]
-    return any(
-        len(lines[0][2]) == len(more[0][2]) and (lines[0][2] == more[0][2] or not header([row for *_, row in more])[1])
-        for lines, more in zip(last, first, strict=False)
-    )
+            yield Found(place, names, rows)
 
 
 def _grids(text: str) -> Iterator[list[tuple[int, int, list[str]]]]:
@@ -70,7 +103,8 @@ def _grids(text: str) -> Iterator[list[tuple[int, int, list[str]]]]:
     for line in [*text.split("\n"), ""]:
         cells = ["" if cell in EMPTIES else cell for cell in line.split(BETWEEN)]
         if lines and len(cells) != len(lines[0][2]) and (not line or len(cells) > 1):
-            yield lines
+            if lines[1:]:  # and no single line with a bar
+                yield lines
             lines = []
         if len(cells) > 1:
             lines.append((start, len(line), cells))

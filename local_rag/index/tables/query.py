@@ -104,7 +104,11 @@ class _Run:
 
     def __init__(self, table: Table, query: TableQuery, source: str) -> None:
         self.table, self.query = table, query
-        clauses = [_clause(table, condition) for condition in query.where]
+        either = [
+            [each for each in query.where if _are_alternatives(table, each, first)] or [first] for first in query.where
+        ]
+        either = [each for number, each in enumerate(either) if each not in either[:number]]
+        clauses = [_any([_clause(table, condition) for condition in each]) for each in either]
         self.where = " AND ".join(["NOT total", *(sql for sql, _ in clauses)])
         self.values = [value for _, values in clauses for value in values]
         of, is_grouped = query.select[:1], query.group_by is not None
@@ -115,7 +119,7 @@ class _Run:
         ):
             raise ValueError(f"{table.columns[of[0]].name} holds no numbers, of which there is a {query.aggregate}")
         self.matched = self._get("count(*)")[0][0]
-        conditions = joined([_said(table, condition) for condition in query.where], "and")
+        conditions = joined([joined([_said(table, condition) for condition in each], "or") for each in either], "and")
         self.among = f" where {conditions}" if conditions else ""
         name = PurePath(source.replace("\\", "/")).name
         is_new = table.place and not {*words(table.place)} <= {*words(name)}
@@ -153,9 +157,12 @@ class _Run:
             text += f": {named}" if place != of else ""
         measured = {place} if figure in _FIGURES else {*filter(None, [query.order])}
         compared = {each.column for each in query.where if each.value} - {*self.table.places("text")} - measured
-        rows = self._get('row, start, "end"', f"{more} LIMIT {MARKED}", *values)
-        parts = ["the table goes on on another page"] * (self.table.goes_on and (self.matched > 1 or bool(figure)))
-        return Result(text, rows, [*parts, *self._problems(measured), *self._unread(compared)])
+        rows = self._get('row, start, "end"', f"{more} AND start >= 0 LIMIT {MARKED}", *values)
+        dated = {
+            each.column for each in query.where if each.value[:4].isdigit() and self.table.is_yearless(each.column)
+        }
+        yearless = [f"{self._name(column)} tells no year" for column in sorted(dated)]
+        return Result(text, rows, [*yearless, *self._problems(measured), *self._unread(compared)])
 
     def _groups(self, group: int, called: str, place: int) -> str:
         """Return a figure for each value of a column, or these values."""
@@ -244,6 +251,17 @@ def _list(said: str, lines: Sequence[str], whole: int) -> str:
     return "\n".join([f"{said} ({count}):", *shown])
 
 
+def _are_alternatives(table: Table, one: Condition, other: Condition) -> bool:
+    """Return whether two conditions ask for different texts of one column, of which a cell has only one."""
+    is_text = one.comparison == other.comparison == "is" and table.columns[one.column].kind == "text"
+    return is_text and one.column == other.column and bool(one.value and other.value)
+
+
+def _any(clauses: Sequence[tuple[str, list[object]]]) -> tuple[str, list[object]]:
+    sql = " OR ".join(sql for sql, _ in clauses)
+    return f"({sql})" if clauses[1:] else sql, [value for _, values in clauses for value in values]
+
+
 def _said(table: Table, condition: Condition) -> str:
     """Return a condition in words."""
     column, comparison, value = table.columns[condition.column], condition.comparison, condition.value
@@ -269,6 +287,7 @@ def _clause(table: Table, condition: Condition) -> tuple[str, list[object]]:
     if column.kind == "text" or comparison not in _SIGNS:
         raise ValueError(f"{column.name} holds {column.kind}s, which are not compared by {comparison!r} with {value!r}")
     if column.kind == "date":
+        value = re.sub(r"^\d{4}(?=-)", "", date_of(value) or value) if table.is_yearless(place) else value
         of_any_year = _OF_ANY_YEAR.fullmatch(value)
         if not (date := value if of_any_year else date_of(value)):
             raise ValueError(f"{value!r} is no date for {column.name}: write 2024, 2024-03 or 2024-03-05")

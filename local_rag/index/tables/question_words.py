@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
-from local_rag.index.tables.values import date_of
+from local_rag.index.tables.values import LEAP, date_of
 from local_rag.text.lexicon import UNITS
 from local_rag.text.words import stem, words
 
@@ -56,7 +56,7 @@ phone phones telephone mobile cell call
 email mail mails address write
 temperature warm hot cold warmest hottest coldest
 location keep kept store stored stand stands lie where find place
-start begin begins began start starts started open opens
+start begin begins began start starts started open opens first
 end stop stops stopped end ends ended finish finishes finished until close closes
 lent borrow borrowed borrows lend lends lender borrower
 invoice bill bills
@@ -110,13 +110,13 @@ PERSON_NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [^\W\d_a-z][\w'’.-]*)+")
 """A first name or its letter, and a last name."""
 COUNTS = stems("quantity count number")
 FLUFF = stems(
-    """a give list name please tell find show table sheet row rows file entry entries record records register
-    column value work works do play plays get gets got make made have belong live lives run runs go goes went
+    """a give list name mr mrs ms dr please tell find show table sheet row rows file entry entries record records
+    register column value work works do play plays get gets got make made have belong live lives run runs go goes went
     come cost costs pay pays paid spend spent take takes took score scored scores write wrote number exist
     altogether together whole many much long often teach teaches attend teams see know called use used receive
     received contain contains hold holds item items put need needs bring brought was been still ever listed
     everyone everybody people player players leave leaves everything piece pieces thing things kind kinds sort sorts
-    type types job jobs already currently pick picked come comes came still yet far say says said done
+    type types job jobs already currently pick picked come comes came still yet far say says said done values
 reach reached contact contacted kid kids child children"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
@@ -218,8 +218,6 @@ _SIGNS: dict[Comparison, str] = {
 }
 COMPARISONS = {phrase: sign for sign, phrases in _SIGNS.items() for phrase in phrases.split("|")}
 
-LEAP = "2000"
-"""A year that has every day."""
 NUMBER = re.compile(r"(?:[€$£¥]\s?)?-?\d(?:[\d,.']*\d)?")
 _UNITS = "|".join(sorted(filter(str.isalpha, UNITS), key=len, reverse=True))
 _AMOUNT = rf"{NUMBER.pattern}(?:\s?(?:(?:{_UNITS})(?:[²³]|\b)|[€$£¥%]|°c?))?"
@@ -272,6 +270,7 @@ def ranges(question: str) -> str:
         year = re.search(r" (?:19|20)\d\d$", last)
         return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
 
+    question = re.sub(r"\b(?:until|till) when\b", "when end", question, flags=re.IGNORECASE)
     question = _OR_MORE.sub(bound, _HALF_DAY.sub(of_day, question))
     return BETWEEN.sub(
         compared,

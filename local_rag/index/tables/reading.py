@@ -140,6 +140,8 @@ class Reader(Rows):
         measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
             return self._extreme(hint, [place for place in asked if before.get(place) not in WHICH], asked)
+        if figure == "count" and re.search(r"\bhow (?:often|many times)\b|\bwie oft\b", self.plain):
+            return []
         if figure == "count":
             quantities = self._like("copies") if self.table.key in fixed and not measures else []
             counted, also = stems(self.counted), synonyms(self.counted)

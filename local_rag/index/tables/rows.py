@@ -36,7 +36,7 @@ from local_rag.index.tables.question_words import (
     synonyms,
 )
 from local_rag.index.tables.table import Table, key_of
-from local_rag.index.tables.values import TIME, number_of, without_unit
+from local_rag.index.tables.values import TIME, number_of, same_unit, without_unit
 from local_rag.text.lexicon import NUMBER_WORDS, STOP_WORDS
 from local_rag.text.spelling import edits_of, nearest
 from local_rag.text.words import fold, words
@@ -107,6 +107,8 @@ class Rows:
         is_function = plain in STOP_WORDS and (not text.isupper() or text == "I")  # "it" is one, and "IT" is none
         # "what" does not name the column "what to do", "to" and "no" stand everywhere
         names = {place for place, name in enumerate(self.names) if name & own and (name <= own or not is_function)}
+        if text.isalpha() and not re.search(r"\d\s?$", self.question[: match.start()]):  # how many kWh
+            names |= {place for place in self.numbers if self.table.columns[place].unit == same_unit(text)}
         names = set() if plain in LACKS or (plain == "to" and self.question[match.end() :].strip(" ?")) else names
         also = {place for place, name in enumerate(self.names) if name & synonyms(text)} - names
         is_title = own <= titles and not AFTER_WHO.search(self.plain, 0, match.start())
@@ -213,7 +215,9 @@ class Rows:
             for near in alike[:1]:
                 self.doubts.append(f"{word.text!r} was read as {near!r}")
                 found = self._holding(near)
+        is_listed = re.search(r"(?:,|&|\b(?:and|or|und|oder)) $", self.plain[: word.start])
         fixed = {either[0].column for either in self.where if len(either) == 1 and either[0].comparison == "is"}
+        fixed = set[int]() if is_listed else fixed
         found = [each for each in found if each.column not in fixed]
         if word.text[0].isupper() and is_other:  # Ann Lee is not Ann Ray
             return []

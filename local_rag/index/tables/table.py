@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ MOST_CELLS, MOST_COLUMNS = 2_000_000, 60
 """Limits of a table that is kept: beyond them it is searched as text alone."""
 FULL = 0.9
 """Share of the rows that have texts of their own in a column that names them."""
+SAME_DAY = 0.2
+"""The share of empty cells in a first column of dates from which they mean the date above them."""
 QUERY_SECONDS = 2.0
 """Seconds that a statement may run."""
 
@@ -28,15 +31,16 @@ _TOTALS = re.compile(
     r"(?:grand |sub-?)?(?:total|sum|summe|gesamt(?:summe)?|insgesamt|average|durchschnitt)s?:?", re.IGNORECASE
 )
 _STORED = """
-CREATE TABLE about (number INTEGER PRIMARY KEY, place TEXT, start INTEGER, "end" INTEGER, columns TEXT,
-    goes_on INTEGER);
+CREATE TABLE about (number INTEGER PRIMARY KEY, place TEXT, start INTEGER, "end" INTEGER, columns TEXT);
 CREATE TABLE texts (number INTEGER, "column" INTEGER, key TEXT, shown TEXT, count INTEGER,
     PRIMARY KEY (number, key, "column", shown)) WITHOUT ROWID;
 """
 
 
 class Row(NamedTuple):
-    """A row: its number in the table, code points [start, end) of its line in the document, and a cell a column."""
+    """A row: its number in the table, code points [start, end) of its line in the document, -1 where it stands on
+    another page, and a cell a column.
+    """
 
     number: int
     start: int
@@ -45,14 +49,11 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, its rows, and whether
-    it goes on on another page.
-    """
+    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, and its rows."""
 
     place: str
     names: Sequence[str]
     rows: Sequence[Row]
-    goes_on: bool = False
 
 
 def key_of(text: str) -> str:
@@ -78,6 +79,8 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
         cells = [row.cells[place] for row in rows]
         column, values, units = typed(name, cells)
         columns.append(column)
+        if place == 0 and column.kind == "date" and cells.count("") > SAME_DAY * len(cells):
+            values = [*accumulate(values, lambda before, value: value or before)]
         filled += [cells, values, units or [None] * len(rows)]
         if column.kind == "text":
             counted = Counter(filter(None, cells))
@@ -90,8 +93,9 @@ def _add(db: sqlite3.Connection, number: int, table: Found) -> bool:
         f"INSERT INTO t{number} VALUES ({', '.join('?' * (4 + 3 * width))})",
         ((*place, *cells) for place, cells in zip(places, zip(*filled, strict=True), strict=True)),
     )
-    about = (number, table.place, rows[0].start, rows[-1].end, json.dumps(columns), table.goes_on)
-    db.execute("INSERT INTO about VALUES (?, ?, ?, ?, ?, ?)", about)
+    here = [row for row in rows if row.start >= 0] or rows
+    about = (number, table.place, here[0].start, here[-1].end, json.dumps(columns))
+    db.execute("INSERT INTO about VALUES (?, ?, ?, ?, ?)", about)
     return True
 
 
@@ -121,7 +125,6 @@ class Table:
     end: int
     columns: tuple[Column, ...]
     rows: int
-    goes_on: bool
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         """Return the rows of a statement. Raises ValueError where it takes too long, or the table is damaged."""
@@ -169,6 +172,11 @@ class Table:
         """Return whether a cell of a column is empty."""
         return bool(self.execute(f"SELECT 1 FROM t{self.number} WHERE s{place} = '' AND NOT total LIMIT 1"))
 
+    def is_yearless(self, place: int) -> bool:
+        """Return whether the dates of a column are days of any year."""
+        ((latest,),) = self.execute(f"SELECT max(v{place}) FROM t{self.number}")
+        return self.columns[place].kind == "date" and str(latest or "1") < "0001"
+
     def repeats(self, place: int) -> bool:
         """Return whether more than a few rows have the same cell in a column."""
         return self.columns[place].different < FULL * self.rows
@@ -181,8 +189,8 @@ def opened(data: bytes) -> Iterator[list[Table]]:
         tables = list[Table]()
         with suppress(sqlite3.DatabaseError, zlib.error, ValueError):
             db.deserialize(zlib.decompress(data))
-            for number, place, start, end, columns, *goes_on in db.execute("SELECT * FROM about").fetchall():
+            for number, place, start, end, columns in db.execute("SELECT * FROM about").fetchall():
                 ((rows,),) = db.execute(f"SELECT count(*) FROM t{int(number)} WHERE NOT total")
                 known = tuple(Column(*fields) for fields in json.loads(columns))
-                tables.append(Table(db, int(number), place, start, end, known, rows, any(goes_on)))
+                tables.append(Table(db, int(number), place, start, end, known, rows))
         yield tables

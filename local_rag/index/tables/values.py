@@ -29,6 +29,8 @@ _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:[,.'\u00a0\u202f ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
     rf"\s?(?P<after>{_UNIT})?"
 )
+_PLACE = re.compile(r"(?<=\d)\.$")
+"""The full stop behind the number of a place: 1., 2."""
 _BELOW_ZERO = re.compile(r"([€$£¥]? ?)\(([\d.,']+)\)")
 """A number below 0 as accounts write it: (3,547)."""
 _UNIT_OF_NAME = re.compile(rf"\s*[\[(]\s*({_UNIT})\s*[\])]$|\s+in ({_UNIT})$|\s+([€$£¥%]|°[CF]|[A-Z]{{3}}|kWh|km|kg)$")
@@ -38,6 +40,12 @@ _CODE = re.compile(r"0\d+")
 """Digits that stand for a name: postal codes, telephone numbers."""
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d))?")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+_POINT, _COMMA = re.compile(r"^[^.]*\d\.(\d+)[^.\d]*$"), re.compile(r"^[^,]*\d,(\d+)[^,\d]*$")
+"""Numbers with their decimals, behind a point or a comma."""
+LEAP = "2000"
+"""A year that has every day."""
+_DAY_OF_YEAR = re.compile(rf"\d{{1,2}}(?:st|nd|rd|th|\.)? (?:{MONTH})\.?|(?:{MONTH})\.? \d{{1,2}}", re.IGNORECASE)
+"""A day without its year, which is 0000."""
 _SHORT_DAY = re.compile(r"(\d{1,2}(?:/\d{1,2}/|\.\d{1,2}\.|-\d{1,2}-))(\d\d)")
 _SHORT_MONTH = re.compile(rf"((?:{MONTH})\.?[ -])'?(\d\d)", re.IGNORECASE)
 MONTHS = 12
@@ -68,6 +76,9 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     def mostly(read: Callable[[str], object]) -> bool:
         return bool(sample) and sum(read(cell) is not None for cell in sample) >= OF_ONE_KIND * len(sample)
 
+    if filled and all(map(_DAY_OF_YEAR.fullmatch, filled)):
+        days = [date_of(f"{cell} {LEAP}") if cell else None for cell in cells]
+        return Column(name, "date", different=different), [day and f"0000{day[4:]}" for day in days], []
     if mostly(date_of):
         return Column(name, "date", different=different), [date_of(cell) for cell in cells], []
     if not mostly(number_of) or any(map(_CODE.fullmatch, sample)):
@@ -76,7 +87,7 @@ def typed(name: str, cells: Sequence[str]) -> tuple[Column, list[Any], list[str]
     read = [number_of(cell, comma) or (None, "") for cell in cells]
     values, units = [value for value, _ in read], [unit for _, unit in read]
     known = [*dict.fromkeys(filter(None, [unit_of(name), *units]))]
-    exact = max(len(f"{value:.6f}".rstrip("0").partition(".")[2]) for value in values if value is not None)
+    exact = max((len(match[1]) for match in map((_COMMA if comma else _POINT).search, filled) if match), default=0)
     decimals = max(exact, 2) if exact and CURRENCIES.intersection(known) else exact  # 57.40 €
     if len(known) > 1 and not {*known} <= {*UNITS.values(), *CURRENCIES, unit_of(name)}:  # 5A and 5B
         return Column(name, "text", different=different), [None] * len(cells), []
@@ -127,7 +138,7 @@ def number_of(text: str, comma: bool | None = None) -> tuple[float, str] | None:
     """Return the number that a text is, and its unit; None for what is none."""
     if match := _TIME.fullmatch(text):
         return int(match[1]) * 3600.0 + int(match[2]) * 60 + int(match[3] or 0), TIME
-    match = _NUMBER.fullmatch(_BELOW_ZERO.sub(r"\1-\2", text.strip()))
+    match = _NUMBER.fullmatch(_BELOW_ZERO.sub(r"\1-\2", _PLACE.sub("", text.strip())))
     return (_number(match, _has_decimal_comma([text]) if comma is None else comma), _unit(match)) if match else None
 
 
