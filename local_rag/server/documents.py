@@ -279,7 +279,7 @@ def place(
     on_page, undrawn = None, ""
     if has_pages and file and stored.page is not None:
         try:
-            on_page = workspace.pages.placed(file.path, stored, first, last)
+            on_page = workspace.pages.placed(file.path, stored, held or [(first, last)])
         except (FileSkipped, OSError) as error:
             undrawn = f"The page cannot be shown: it {error}."
     window = around(stored, path, first, last, rows=held)

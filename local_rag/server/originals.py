@@ -135,14 +135,15 @@ class PagePictures:
         with self._working:
             return self._parser.picture(path, page)
 
-    def placed(self, path: Path, document: StoredDocument, start: int, end: int) -> PlacedQuote:
+    def placed(self, path: Path, document: StoredDocument, spans: Sequence[tuple[int, int]]) -> PlacedQuote:
         """Return the place on a page of code points [start, end) of its stored text; raise FileSkipped or OSError."""
         page = document.page or 1
         if document.lines or not document.text:
             drawn = self.picture(path, page)
-            return PlacedQuote(tuple(_on_scan(document.lines, start, end)), drawn.width, drawn.height, drawn.pages)
+            found = (rectangle for start, end in spans for rectangle in _on_scan(document.lines, start, end))
+            return PlacedQuote(tuple(found), drawn.width, drawn.height, drawn.pages)
         with self._working:
-            return self._parser.placed(path, page, document.text, start, end)
+            return self._parser.placed(path, page, document.text, spans)
 
     def close(self) -> None:
         """End the worker, even while it draws a page."""

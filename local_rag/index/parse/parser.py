@@ -95,9 +95,9 @@ class Parser:
         reply = self._ask(path, page=page)
         return PagePicture(**reply | {"png": base64.b64decode(reply["png"])})
 
-    def placed(self, path: Path, page: int, text: str, start: int, end: int) -> PlacedQuote:
+    def placed(self, path: Path, page: int, text: str, spans: Sequence[Sequence[int]]) -> PlacedQuote:
         """Return where code points [start, end) of the stored text of a page stand on it. Raises as `picture` does."""
-        reply = self._ask(path, page=page, text=text, start=start, end=end)
+        reply = self._ask(path, page=page, text=text, spans=spans)
         return PlacedQuote(**reply | {"rectangles": tuple(map(tuple, reply["rectangles"]))})
 
     def _ask(self, path: Path, **more: Any) -> dict[str, Any]:

@@ -109,13 +109,13 @@ def opened_image(path: Path) -> Iterator[Image]:
         raise FileSkipped("is no image of a kind that is read, or is damaged") from error
 
 
-def placed(path: Path, number: int, text: str, start: int, end: int) -> PlacedQuote:
+def placed(path: Path, number: int, text: str, spans: Sequence[Sequence[int]]) -> PlacedQuote:
     """Return where code points [start, end) of a page's stored text stand on it; letters and digits alone are compared.
 
     Raises FileSkipped for a file or a page that pdfium cannot open.
     """
     with _page(path, number) as (file, page):
-        rectangles = _rectangles(page, _characters(page, text, start, end))
+        rectangles = _rectangles(page, _characters(page, text, spans))
         scale = _scale(page.get_size(), DPI / 72)
         width, height = (math.ceil(side * scale) for side in page.get_size())
         return PlacedQuote(tuple(rectangles), width, height, len(file))
@@ -144,8 +144,8 @@ def _scale(size: tuple[float, float], most: float) -> float:
 # --- where a quote stands
 
 
-def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int]]:
-    """Return runs of pdfium's characters of the quote, from the first to the last of each; none where they are not
+def _characters(page: PdfPage, text: str, spans: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return runs of pdfium's characters of quotes, from the first to the last of each; none of one where they are not
     certain.
     """
     from pypdfium2 import raw
@@ -156,23 +156,25 @@ def _characters(page: PdfPage, text: str, start: int, end: int) -> list[list[int
     order = list(range(count))
     if len(read.text) == count:
         order = [at for _, first, last in read.in_order() for at in range(first, last)]
-    letters, places = _letters(chr(raw.FPDFText_GetUnicode(shown, at)) for at in order)
+    codes = [chr(raw.FPDFText_GetUnicode(shown, at)) for at in order]
+    letters, places = _letters(codes)
     stored, origins = _letters(text)
-    before, last = (bisect_left(origins, origin) for origin in (start, end))
-    at = before if letters == stored else _occurrence(letters, stored, before, last)
-    if at is None or before == last:
-        return []
-    final = places[at + last - before - 1]
-    for mark in text[origins[last - 1] + 1 : end]:  # with the marks behind it
-        if final + 1 == len(order) or chr(raw.FPDFText_GetUnicode(shown, order[final + 1])) != mark:
-            break
-        final += 1
     runs = list[list[int]]()
-    for place in order[places[at] : final + 1]:
-        if runs and place == runs[-1][1] + 1:
-            runs[-1][1] = place
-        else:
-            runs.append([place, place])
+    for start, end in spans:
+        before, last = (bisect_left(origins, origin) for origin in (start, end))
+        at = before if letters == stored else _occurrence(letters, stored, before, last)
+        if at is None or before == last:
+            continue
+        final = places[at + last - before - 1]
+        for mark in text[origins[last - 1] + 1 : end]:  # with the marks behind it
+            if final + 1 == len(order) or codes[final + 1] != mark:
+                break
+            final += 1
+        for place in order[places[at] : final + 1]:
+            if runs and place == runs[-1][1] + 1:
+                runs[-1][1] = place
+            else:
+                runs.append([place, place])
     return runs
 
 

@@ -58,8 +58,7 @@ class Worker:
 
     def _reply(self, path: Path, request: Mapping[str, Any]) -> dict[str, Any]:
         if "text" in request:
-            where = (request["page"], request["text"], request["start"], request["end"])
-            return asdict(pdf_page.placed(path, *where))
+            return asdict(pdf_page.placed(path, request["page"], request["text"], request["spans"]))
         if "languages" in request:
             return asdict(ocr.read_page(path, request["page"], request["languages"]))
         if "page" in request:

@@ -126,6 +126,10 @@ class Reader(Rows):
 
     def _asked(self, figure: Aggregate, hint: str) -> list[int]:
         """Return the columns that are asked for, and keep the one for each of whose values it is asked."""
+        self.each = None
+        counts_rows = figure == "count" and re.search(r"\bhow (?:often|many times)\b|\bwie oft\b", self.plain)
+        if counts_rows and not any(word.plain in EACH for word in self.words):
+            return []
         fixed = {either[0].column for either in self.where if not _is_partial(either[0])}
         before = {place: word.plain for word, named in pairwise(self.words) for place in named.names}
         asks_where = not figure and ASKS_WHERE.match(self.plain)
@@ -140,8 +144,6 @@ class Reader(Rows):
         measures = [place for place in asked if place in self.numbers]
         if figure in ("min", "max"):
             return self._extreme(hint, [place for place in asked if before.get(place) not in WHICH], asked)
-        if figure == "count" and re.search(r"\bhow (?:often|many times)\b|\bwie oft\b", self.plain):
-            return []
         if figure == "count":
             quantities = self._like("copies") if self.table.key in fixed and not measures else []
             counted, also = stems(self.counted), synonyms(self.counted)

@@ -242,7 +242,7 @@ def test_names_that_are_no_utf8_are_read(parser, tmp_path):
 
 
 def test_the_worker_draws_pages_and_places_quotes(parser, tmp_path):
-    path, quote = make_pdf(tmp_path / "lamps.pdf", ["Lamps", SENTENCE]), (2, SENTENCE, 4, 10)
+    path, quote = make_pdf(tmp_path / "lamps.pdf", ["Lamps", SENTENCE]), (2, SENTENCE, [(4, 10)])
     assert parser.placed(path, *quote) == pdf_page.placed(path, *quote)
     assert parser.picture(path, 2) == pdf_page.picture(path, 2)
     make_pdf(path, [SENTENCE], password="secret")

@@ -30,7 +30,7 @@ def place(path, quote, nth=0):
     text, start = load(path).documents[1].text, -1
     for _ in range(nth + 1):
         start = text.index(quote, start + 1)
-    return text, start, start + len(quote)
+    return text, [(start, start + len(quote))]
 
 
 def text_under(path, found):
@@ -80,7 +80,7 @@ def test_a_quote_is_placed_where_its_context_leaves_no_doubt(lease):
         assert [text_under(lease, quote) for quote in found] == [[REPAIRS], [DEPOSIT], [REPAIRS]]
         assert found[2].rectangles[0][1] > found[1].rectangles[0][1] >= found[0].rectangles[0][1]
     make_pdf(lease, ["First page", "x y x y x"])
-    for quote in (deposit, ("x", 0, 1), ("x. y", 1, 3), ("x", 0, 0)):
+    for quote in (deposit, ("x", [(0, 1)]), ("x. y", [(1, 3)]), ("x", [(0, 0)])):
         assert placed(lease, 2, *quote).rectangles == ()
 
 

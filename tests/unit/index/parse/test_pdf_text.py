@@ -117,15 +117,15 @@ def test_a_page_is_read_as_it_looks(path, operators, text):
 def test_a_quote_of_a_column_is_marked_in_that_column_alone(path):
     text = document_of(drawn(path, rows(LEFT, RIGHT))).text
     start = text.index("noon; it takes")
-    found = placed(path, 1, text, start, text.index(" lead."))
+    found = placed(path, 1, text, [(start, text.index(" lead."))])
     assert len(found.rectangles) == 2 and all(left > 0.5 for left, *_ in found.rectangles)
 
 
-def test_a_row_of_a_table_is_marked_where_it_stands(path):
+def test_rows_of_a_table_are_marked_where_they_stand(path):
     text = document_of(drawn(path, price_list())).text
-    start = text.index("Chain")
-    found = placed(path, 1, text, start, text.index("\n", start))
-    assert len(found.rectangles) == 3 and {round(top, 2) for _, top, *_ in found.rectangles} == {0.14, 0.16}
+    rows = [(start, text.index("\n", start)) for start in map(text.index, ("Chain", "Lock"))]
+    found = placed(path, 1, text, rows)
+    assert {round(top, 2) for _, top, *_ in found.rectangles} == {0.14, 0.16, 0.24, 0.26}
 
 
 def form(path, fields, operators, times=1):
