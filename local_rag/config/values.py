@@ -22,7 +22,7 @@ class _Section(BaseModel):
 class Limits(_Section):
     """Limit the tries and the time of a graph; the state of one question is counted against these limits."""
 
-    rewrites: int = Field(2, ge=0, le=20, description="how often a question may be rewritten")
+    rewrites: int = Field(1, ge=0, le=20, description="how often a question may be rewritten")
     generations: int = Field(3, ge=1, le=20, description="how many answers may be written")
     steps: int = Field(10, ge=1, le=20, description="sentences of reasoning, or parts of an answer, for one question")
     seconds: float = Field(300.0, gt=0, description="longest time for one question")

@@ -80,9 +80,10 @@ def certainty_of(status: Status, grade: Grade | None) -> Certainty:
     """
     if status in ("grounded", "abstained", "direct"):
         return "sure" if status == "grounded" else ""
-    if grade is None or grade.support != "fully":
+    if grade is None or grade.support not in ("fully", "partially"):
         return "in doubt"
-    likely = grade.usefulness >= LIKELY_USEFULNESS if grade.score is None else grade.score >= LIKELY
+    by_verdicts = grade.support == "fully" and grade.usefulness >= LIKELY_USEFULNESS
+    likely = by_verdicts if grade.score is None else grade.score >= LIKELY
     return "probably" if status == "partial" and likely else "in doubt"
 
 

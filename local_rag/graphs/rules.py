@@ -14,6 +14,7 @@ from local_rag.core.verdicts import Grade, Relevance
 from local_rag.graphs.deps import TIME
 from local_rag.graphs.state import Action, State
 from local_rag.text.answer_language import is_refusal
+from local_rag.text.metadata import chunk_id
 
 USEFUL = 4
 """The least usefulness of an answer that counts as `useful` (ISUSE 4 and 5 of Self-RAG, table 1)."""
@@ -25,6 +26,21 @@ def budget_left(state: State, kind: BudgetKind) -> bool:
     """Return whether both a budget and time are left."""
     spent = state.get("spent", ())
     return kind not in spent and TIME not in spent
+
+
+def closest(state: State) -> list[Document]:
+    """Return the passages seen, the closest first: by grade and then in the order of retrieval.
+
+    So passages of the question come before those of its rewrites. Similarities to two queries cannot be compared;
+    grades can, in tenths, below which they differ by chance.
+    """
+    grades: dict[str | None, int] = {}
+    for each in state.get("decisions", ()):
+        if each.kind == "relevance":
+            score = float(each.verdict == "relevant") if each.score is None else each.score
+            grades[each.chunk_id] = max(int(10 * score), grades.get(each.chunk_id, 0))
+    passages = {chunk_id(passage): passage for passage in state.get("nearest", ())}
+    return sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
 
 
 def whole_or_passages(state: State) -> Literal["whole files", "passages"]:

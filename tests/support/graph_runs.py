@@ -48,7 +48,7 @@ def parts(
     settings, or limits by their own names; a misspelt one is refused.
     """
     engine = engine or ScriptedEngine(**{name: given.pop(name) for name in [*given] if name in SCRIPT})
-    limits = {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
+    limits = {"rewrites": 2} | {kind: given.pop(kind) for kind in [*given] if kind in Limits.model_fields}
     values, cancel = Values(**given, limits=limits), Cancel(1000)
 
     def expire(task):

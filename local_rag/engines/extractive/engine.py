@@ -14,7 +14,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
-from local_rag.engines.assessment import DOUBTFUL, SURELY
+from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY
 from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.by_words import by_words
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
@@ -383,9 +383,10 @@ class ExtractiveEngine:
         *,
         check: Check = "both",
         graded: Sequence[Document] = (),
+        written: bool = False,
     ) -> Grade:
         """Grade support by comparing the text with the passages, and usefulness by the probability that it answers the
-        question.
+        question; `written`: by a language model.
         """
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
@@ -408,7 +409,11 @@ class ExtractiveEngine:
                 (part, [documents[place] for place in _of_side(label, other, documents)])
                 for (label, part), (other, _) in zip(sides, reversed(sides), strict=True)
             ]
-        level, score, why = min(self._answers(part, passages, said) for part, passages in about)
+        held = " ".join(map(spoken, passages))
+        written = written and not all(spoken(sentence) in held for sentence, _ in judged)  # and not quoted
+        level, score, why = min(self._answers(part, within, said, written=written) for part, within in about)
+        if written and score >= EVEN:  # the evaluator finds its answer in the passages, if not all of its words
+            supports = tuple("partially" if support == "no" else support for support in supports)
         if level > DOUBTFUL and (untold or not may_be_all(question, said, len(judged))):
             level, why = DOUBTFUL, untold[0].strip() if untold else f"it is hardly the whole answer; {why}"
         if check == "usefulness":
@@ -416,7 +421,9 @@ class ExtractiveEngine:
         why = "; ".join(filter(None, (reason, why)))
         return Grade(overall(supports), level, supports, why, score=score)
 
-    def _answers(self, question: str, documents: Sequence[Document], generation: str) -> tuple[int, float, str]:
+    def _answers(
+        self, question: str, documents: Sequence[Document], generation: str, *, written: bool = False
+    ) -> tuple[int, float, str]:
         """Assess the items of a list by its introduction, and any other text by the evaluator."""
         if holds_answer(question, documents, without_marks(generation)):
             return SURELY, SCORE, "what the document says of itself"
@@ -429,7 +436,7 @@ class ExtractiveEngine:
             if first.of > len(lines):
                 why = f"{len(lines)} of {first.of} shown"
             return (SURELY if first.complete else DOUBTFUL), first.share, why
-        return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines))
+        return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines), written=written)
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:

@@ -137,10 +137,11 @@ class ExtractiveReader:
         weights: dict[str, float],
         *,
         by_words: bool = False,
+        written: bool = False,
     ) -> tuple[int, float, str]:
         """Return (usefulness, the probability that a text answers the question, why it is not higher): see `assess`."""
         readings = self._read(question, documents, weights)
-        chance, why = assess(question, documents, readings, generation, weights, by_words=by_words)
+        chance, why = assess(question, documents, readings, generation, weights, by_words=by_words, written=written)
         return usefulness_of(chance), chance, why
 
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from local_rag.core import cancel
 from local_rag.core.readings import log_odds, probability
 from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, overall
-from local_rag.engines.assessment import DOUBTFUL, SURELY, USELESS, usefulness_of
+from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY, USELESS, usefulness_of
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 SHARE = 0.5
 """The share of the remaining time that further calls about passages may take; the answer needs the rest."""
-EVEN = 0.5
-"""The probability of an answer that is as likely right as wrong."""
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 

@@ -22,7 +22,7 @@ from local_rag.graphs.conflicts import conflicts_of, quotes_of, sides_of
 from local_rag.graphs.deps import Deps, deps_of, texts_of
 from local_rag.graphs.nodes.node import Emit, is_heard
 from local_rag.graphs.outcome import Outcome, certainty_of, outcome_of, status_of, why_not_grounded
-from local_rag.graphs.rules import web_searched
+from local_rag.graphs.rules import closest, web_searched
 from local_rag.graphs.state import State, standalone_of
 from local_rag.text import answer_values, citations
 from local_rag.text.answer_language import ran_out_of_time
@@ -232,20 +232,10 @@ def _lacks(question: str, checked: _Checked, deps: Deps) -> tuple[str, ...]:
 
 
 def _nearest(state: State, question: str, texts: AnswerTexts) -> tuple[Citation, ...]:
-    """Return the passages that came closest, by grade and then in the order of retrieval.
-
-    So passages of the question come before those of its rewrites. Similarities to two queries cannot be compared;
-    grades can, in tenths, below which they differ by chance.
-    """
+    """Return the passages that came closest, with the reasons of their grades."""
     graded = [decision for decision in state.get("decisions", ()) if decision.kind == "relevance"]
-    grades: dict[str | None, int] = {}
-    for each in graded:
-        score = float(each.verdict == "relevant") if each.score is None else each.score
-        grades[each.chunk_id] = max(int(10 * score), grades.get(each.chunk_id, 0))
-    passages = {chunk_id(passage): passage for passage in state.get("nearest", ())}
-    best_first = sorted(passages.values(), key=lambda passage: -grades.get(chunk_id(passage), 0))
     whys = {each.chunk_id: each.why for each in graded if each.chunk_id and each.why}
-    return citations.nearest(best_first, question, whys, texts)
+    return citations.nearest(closest(state), question, whys, texts)
 
 
 def _turn(state: State, deps: Deps, answer: Answer) -> dict[str, object]:

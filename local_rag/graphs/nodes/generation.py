@@ -11,14 +11,14 @@ from local_rag.core.events import Note, Token
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Usage
 from local_rag.graphs import drafts
-from local_rag.graphs.deps import Deps, shape_of, texts_of
+from local_rag.graphs.deps import TIME, Deps, shape_of, texts_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.rules import verdict_of
-from local_rag.graphs.state import State, standalone_of
+from local_rag.graphs.rules import closest, verdict_of
+from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
 from local_rag.text.marks import without_marks
-from local_rag.text.metadata import is_certain
+from local_rag.text.metadata import is_certain, is_computed
 from local_rag.text.words import words
 
 
@@ -64,15 +64,20 @@ def llm_fallback(state: State, deps: Deps, emit: Emit) -> State:
 
 @node("looking for the best answer so far")
 def give_up(state: State, deps: Deps, emit: Emit) -> State:
-    """Take sentences of the passages in place of what a model wrote, if the evaluator is sure that they answer.
+    """Take sentences of the passages in place of what a model wrote, if the evaluator is sure that they answer; let the
+    model write from the closest passages if the evaluator has found an answer in none.
 
     No budget is left: `finish` takes the accepted text, else the best draft that is worth showing, or abstains.
     """
     drafted = state.get("drafts", ())
-    if not (drafted and deps.engine.writes and deps.engine.grades_by == "evaluator"):
+    if not (deps.engine.writes and deps.engine.grades_by == "evaluator"):
         return {}
+    if not drafted:
+        return _written_at_last(state, deps, emit)
     question = standalone_of(state)
-    documents = [document for document in drafted[-1].documents if is_certain(document)]
+    shown = drafted[-1].documents
+    computed = [each for each in shown if is_computed(each) and not each.metadata.get("by_model")]
+    documents = computed or [document for document in shown if is_certain(document)]
     attempt = Attempt(shape=shape_of(state, deps), quotes=True)
     text, usage = write(question, documents, attempt, deps, lambda event: None)
     rejected = [words(without_marks(draft.text)) for draft in drafted]
@@ -84,6 +89,26 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
         return {"usage": usage}
     emit(Note(texts_of(state, deps).quoted_instead))
     return {"generation": text, "documents": documents, "grade": grade, "accepted": True, "usage": usage}
+
+
+def _written_at_last(state: State, deps: Deps, emit: Emit) -> State:
+    """Return what the model writes from the closest passages, as a draft if they hold all its sentences: a model may
+    see an answer in other words that the evaluator has missed.
+    """
+    documents = [passage for passage in closest(state) if is_certain(passage)][: deps.k]
+    if not documents or state.get("generation") or TIME in state.get("spent", ()):
+        return {}
+    question, attempt = standalone_of(state), Attempt(shape=shape_of(state, deps))
+    text, usage = write(question, documents, attempt, deps, emit)
+    if is_refusal(text):
+        return {"usage": usage}
+    grade = drafts.lowered(deps.engine.grade(question, documents, text), deps.thresholds.answer)
+    written: State = {"generation": text, "documents": documents, "grade": grade, "usage": usage + grade.usage}
+    if verdict_of(grade) == "useful":
+        return {**written, "accepted": True}
+    if grade.support != "fully":
+        return {"usage": usage + grade.usage}
+    return {**written, "drafts": [Draft.of({**state, **written}, grade)]}
 
 
 def write(

@@ -227,7 +227,7 @@ def test_the_judge_comes_last_and_is_told_no_graph(ran):
 def test_what_would_change_the_figures_makes_another_run(started):
     one = started(plan=Plan(("plain",), ("hybrid",)))
     manifest = json.loads(json.dumps(one.folder.manifest))
-    assert conditions(manifest)["index.content"] and manifest["settings"]["limits.rewrites"] == 2
+    assert conditions(manifest)["index.content"] and manifest["settings"]["limits.rewrites"] == 1
     assert manifest["versions"]["faiss-cpu"] and "embedders:" in manifest["models_yaml"]["text"]
     made = CaseSet("shop", "jsonl", one.folder.path, CASES)
     some = manifest_of(made, CASES[:2], Plan((), (), limit=2, seed=3), one.rag)

@@ -72,7 +72,7 @@ def ask(
     corpus = corpus or FakeCorpus([passage(number) for number in range(1, passages + 1)])
     evaluator = ScriptedEvaluator(read) if read is not None else None
     with engine_on(ollama, evaluator=evaluator, **settings) as engine:
-        rag = Rag(Settings.load(k=k, graph=graph, **(method or {})), corpus, Choice(engine))
+        rag = Rag(Settings.load(k=k, graph=graph, **({"limits__rewrites": 2} | (method or {}))), corpus, Choice(engine))
         rag.web = FakeWeb(enabled=web)
         if direct:
             plain = rag.context
@@ -119,7 +119,10 @@ CALLS = [
     ("adaptive", {"web": True}, ['{"d": "web_search"}', grades("y"), WEB, GOOD],
      "route, grade, answer, check", "grounded"),
     ("adaptive", {"direct": True}, ['{"d": "direct"}', "Hello."], "route, direct", "direct"),
-    ("self-rag", evaluated(), ["plan price", "fee of the plan"], "rewrite, rewrite", "abstained"),
+    ("self-rag", evaluated(), ["plan price", "fee of the plan", NOT_IN_PASSAGES],
+     "rewrite, rewrite, answer", "abstained"),
+    ("crag", evaluated(), [ANSWER, UNSUPPORTED], "answer, check", "abstained"),
+    ("crag", evaluated(), [ANSWER, '{"s": "fully", "u": 3}'], "answer, check", "partial"),
     ("self-rag", evaluated(1, 2, 3, 4) | {"method": DRAFTS}, [ANSWER, ANSWER, GOOD, GOOD],
      "answer, answer, check, check", "grounded"),
     ("self-rag", evaluated(1, 2, 3, 4, 6) | {"method": EACH},
@@ -258,3 +261,15 @@ def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_support
     assert (answer.text, answer.certainty) == (ANSWER, "sure")
     assert calls_of(answer) == ["answer"]
     assert ENGLISH.quoted_instead in [event.text for event in events if isinstance(event, Note)]
+
+
+@pytest.mark.parametrize(("written", "status"), [
+    ("Passage 2 says that the plan costs 200 euros.", "partial"),  # in words that the passages hold
+    ("The plan is free of charge for members.", "abstained"),
+])  # fmt: skip
+def test_with_auto_the_model_writes_at_last_where_the_evaluator_finds_no_answer(ollama, written, status):
+    ollama.script("plan price", written)
+    blind = {"grading": "auto", "assessor": ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({}))}
+    answer, _ = ask(ollama, "self-rag", passages=4, method={"limits__rewrites": 1}, **blind)
+    assert calls_of(answer) == ["rewrite", "answer"]
+    assert (answer.status, answer.certainty) == (status, "in doubt" if status == "partial" else "")
