@@ -36,6 +36,9 @@ _APART = 4.0
 _LEAST_ROWS = 3
 """The fewest rows of a table, with its header."""
 
+_MOST_CELLS, _MOST_LINES = 60, 8
+"""The most cells of a row, and lines of a cell."""
+
 _FIRST = 4
 """Rows at the head of a page in which a table may go on from the page before."""
 
@@ -183,7 +186,7 @@ def _rows(text: PageText, cells: Sequence[Span]) -> list[Row]:
     rows, at = list[Row](), 0
     while at < len(cells):
         end = at + 1
-        while end < len(cells) and _is_below(text, cells[end - 1], cells[end]):
+        while end < min(len(cells), at + _MOST_LINES) and _is_below(text, cells[end - 1], cells[end]):
             end += 1
         row = rows[-1] if rows else []
         if _is_beside(text, row, cells[at]):
@@ -203,14 +206,14 @@ def _rows(text: PageText, cells: Sequence[Span]) -> list[Row]:
 
 
 def _is_below(text: PageText, line: Span, after: Span) -> bool:
-    """Return whether a line may go on with another one."""
+    """Return whether another line may go on with a line of a cell."""
     return 0 < line.y - after.y < 1.7 * text.em and after.x < line.last + text.em and line.x < after.last + text.em
 
 
 def _is_beside(text: PageText, row: Row, *cell: Span) -> bool:
     """Return whether a cell stands to the right of a row, at a height of its lines or in the middle between them."""
     heights = [span.y for each in row for span in each]
-    return bool(row and cell) and (
+    return bool(row and cell and len(row) < _MOST_CELLS) and (
         cell[0].x > max(span.last for span in row[-1])
         and not _is_below(text, row[-1][-1], cell[0])
         and min(heights) - 0.6 * text.em < cell[0].y < max(heights) + 1.6 * text.em
@@ -244,6 +247,7 @@ def _grid(text: PageText, rows: Sequence[Row]) -> list[Row]:
 
 
 def _sides(text: PageText, cell: Sequence[Span]) -> tuple[float, float]:
+    """Return where a cell begins and ends, in points from the left; its last letter is half as wide as it is high."""
     return min(min(span.x, span.last) for span in cell), max(max(span.x, span.last) for span in cell) + text.em / 2
 
 
