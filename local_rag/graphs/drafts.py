@@ -174,8 +174,9 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> tuple[Draft, Usage]
 
 
 def _worth_showing(grade: Grade, least: float | None) -> bool:
-    """Return whether a grade is not below the threshold for answers, if one is set, and not useless though fully
-    supported.
+    """Return whether a grade is not below the threshold for answers, if one is set, not useless though fully supported,
+    and not found to be useless and without support by an evaluator.
     """
     useless = grade.support == "fully" and 0 < grade.usefulness < WORTH_SHOWING
+    useless = useless or (grade.score is not None and (grade.support, grade.usefulness) == ("no", 1))
     return not below(grade, least) and not useless

@@ -15,7 +15,7 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit
 from local_rag.text.display import plural
-from local_rag.text.marks import claims
+from local_rag.text.marks import claims, marks
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,11 +25,12 @@ SHARE = 0.5
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
-def doubted(grade: Grade) -> Grade:
-    """Raise the evaluator's grade of a fully supported model answer to at least doubtful, so that it is shown.
-
-    The evaluator may simply have missed an answer whose sentences all stand in the passages.
+def doubted(grade: Grade, text: str) -> Grade:
+    """Raise the evaluator's grade of a fully supported model answer to at least doubtful, so that it is shown: the
+    evaluator may simply have missed it. Lower that of one to which code has found no passage, so that it is not shown.
     """
+    if grade.support == "no" and grade.usefulness and not any(marks(text)):
+        return replace(grade, usefulness=USELESS)
     doubtful = grade.support == "fully" and 0 < grade.usefulness < DOUBTFUL
     return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
 

@@ -17,7 +17,7 @@ from local_rag.graphs.rules import closest, verdict_of
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
-from local_rag.text.marks import without_marks
+from local_rag.text.marks import marks, without_marks
 from local_rag.text.metadata import is_certain, is_computed
 from local_rag.text.words import words
 
@@ -106,7 +106,7 @@ def _written_at_last(state: State, deps: Deps, emit: Emit) -> State:
     written: State = {"generation": text, "documents": documents, "grade": grade, "usage": usage + grade.usage}
     if verdict_of(grade) == "useful":
         return {**written, "accepted": True}
-    if grade.support != "fully":
+    if grade.support != "fully" or not any(marks(text)):
         return {"usage": usage + grade.usage}
     return {**written, "drafts": [Draft.of({**state, **written}, grade)]}
 

@@ -273,3 +273,14 @@ def test_with_auto_the_model_writes_at_last_where_the_evaluator_finds_no_answer(
     answer, _ = ask(ollama, "self-rag", passages=4, method={"limits__rewrites": 1}, **blind)
     assert calls_of(answer) == ["rewrite", "answer"]
     assert (answer.status, answer.certainty) == (status, "in doubt" if status == "partial" else "")
+
+
+@pytest.mark.parametrize(("question", "written", "status"), [
+    ("Who is the captain of the ferry?", "Ada Quill steers it for 500 euros.", "abstained"),
+    ("Who is the captain of the ferry?", "The plan costs 200 euros more. [1]", "ungrounded"),
+])  # fmt: skip
+def test_with_auto_what_code_finds_no_passage_for_is_no_answer(ollama, question, written, status):
+    ollama.script(written)
+    read = {"grading": "auto", "assessor": ExtractiveEngine(HashingEmbedder(), ScriptedEvaluator({"Passage 1": 0.97}))}
+    answer, _ = ask(ollama, "self-rag", question, passages=1, k=1, **read)
+    assert (calls_of(answer), answer.status) == (["answer"], status), answer
