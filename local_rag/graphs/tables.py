@@ -47,8 +47,8 @@ def with_computed(
     Nothing is computed for a question that asks for no figure, list or cell. If the rules have no certain reading a
     language model is asked, and trusted if it agrees with one of theirs; otherwise a doubtful reading of the rules
     stands before its own. A reading that leaves a word `unread` counts only if all passages are rows, because other
-    text may be meant. Otherwise a computed passage has a `doubt` in its metadata, and so has a passage with rows, with
-    the code points of its `table` in the document.
+    text may be meant. Otherwise a computed passage has a `doubt` in its metadata, with whether the question was `read`
+    for certain, and so has a passage with rows, with the code points of its `table` in the document.
     """
     data = deps.index.tables(passages) if passages and not ASKS_TEXT.match(question) else []
     if not any(data):
@@ -136,6 +136,7 @@ def _computed(read: Sequence[Reading], held: Mapping[Table, Document], *, by_mod
                 sections=(),
                 doubt=doubt,
                 unread=each.unread,
+                read=not (each.doubt or several),
                 by_model=by_model,
             )
         )

@@ -76,7 +76,7 @@ def give_up(state: State, deps: Deps, emit: Emit) -> State:
         return _written_at_last(state, deps, emit)
     question = standalone_of(state)
     shown = drafted[-1].documents
-    computed = [each for each in shown if is_computed(each) and not each.metadata.get("by_model")]
+    computed = [document for document in shown if is_computed(document) and document.metadata.get("read")]
     documents = computed or [document for document in shown if is_certain(document)]
     attempt = Attempt(shape=shape_of(state, deps), quotes=True)
     text, usage = write(question, documents, attempt, deps, lambda event: None)
