@@ -129,7 +129,7 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, said, monke
     figures = said.json(command)
     graph = {group: rows["self-rag"] for group, rows in figures["summary"]["figures"].items() if "self-rag" in rows}
     cost = {name: each["mean"] for name, each in graph["Cost"].items()}
-    assert cost["calls"] >= 3 and cost["read"] > 300 and cost["written"] > 10
+    assert cost["calls"] > 2 and cost["read"] > 300 and cost["written"] > 10
     assert graph["Grading of passages"]["unread"]["mean"] == 0
     assert (graph["Judge"]["unread"], graph["Judge"]["right"]) == ({"mean": 0.5, "cases": 2}, {"mean": 1.0, "cases": 1})
     assert figures["run"]["engine"]["name"] == f"ollama/{figures['run']['judge']}" == "ollama/qwen3:4b-instruct"

@@ -82,6 +82,6 @@ def test_the_guide_agrees_with_the_settings():
     assert f"{values.graph} is the default" in guide
     limits = values.limits
     assert (
-        f"at most {number[limits.rewrites]} rewrites of the question, {number[limits.generations]} answers"
+        f"at most {number[limits.rewrites]} rewrite of the question, {number[limits.generations]} answers"
         f" and {limits.seconds:g} seconds" in guide
     )
