@@ -97,11 +97,12 @@ def _rows(passages: Sequence[Document], data: Sequence[bytes], held: ExitStack) 
 
 def _read(question: str, held: Mapping[Table, Document], passages: Sequence[Document]) -> Iterator[Reading]:
     """Yield the readings of a question for each of these tables. Names in the text around a table, as of the person
-    whom a letter is to, say nothing of its rows.
+    whom a letter is to, say nothing of its rows; those on other pages do.
     """
     for table, passage in held.items():
-        of_file = [each for each in passages if each.metadata.get("source") == passage.metadata.get("source")]
-        text = {line for each in of_file for line in each.page_content.split("\n") if BETWEEN not in line}
+        page = [passage.metadata.get(name) for name in ("source", "page")]
+        of_page = [each for each in passages if [each.metadata.get(name) for name in ("source", "page")] == page]
+        text = {line for each in of_page for line in each.page_content.split("\n") if BETWEEN not in line}
         around = names(question) & names("\n".join(text))
         with suppress(ValueError):
             yield from Reader(question, table, " ".join([head(passage), table.place, *around])).readings()

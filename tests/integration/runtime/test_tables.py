@@ -374,7 +374,7 @@ def test_years_are_not_added_and_a_counted_word_is_no_part_of_a_cell(clubs, ques
 PAYMENTS = [
     [["Day", "Shop", "Paid EUR"], ["02.05.2025", "Quay Bakery", "14.20"], ["07.05.2025", "Sail Loft", "(310.00)"]],
     [["Day", "Shop", "Paid EUR"], ["11.05.2025", "Quay Bakery", "9.80"], ["19.05.2025", "Chandler", "–"]],
-    [["Boat", "Length m"], ["Petrel", "9.5"], ["Fulmar", "12"]],
+    [["Boats of Bo Finch"], ["Boat", "Length m"], ["Petrel", "9.5"], ["Fulmar", "12"]],
 ]
 
 
@@ -406,3 +406,9 @@ def test_tables_of_a_pdf_are_computed_over_its_pages(printed, question, text, ce
     answer = ask(printed, question)
     assert text in answer.text and answer.certainty == certainty, (answer.text, answer.reason)
     assert answer.cited[0].page and answer.cited[0].rows
+
+
+def test_a_name_of_the_page_asks_for_no_row_and_one_of_another_page_does(printed):
+    answer = ask(printed, "What is the total length of the boats of Bo Finch?")
+    assert "the sum of Length m is 21.5" in answer.text and answer.certainty == "sure"
+    assert ask(printed, "What is the total that Bo Finch paid at the Quay Bakery?").certainty != "sure"
