@@ -28,7 +28,7 @@ def tables_of(documents: Sequence[LoadedDocument]) -> list[bytes]:
 
 def _runs(documents: Sequence[LoadedDocument]) -> Iterator[tuple[int, int]]:
     """Yield the pages [first, end) over which a table goes on: with as many columns, and no other header."""
-    grids = [[*_grids(document.text)] if document.page is not None else [] for document in documents]
+    grids = [[*_grids(document.text)] if _is_drawn(document) else [] for document in documents]
     first = 0
     for end in range(1, len(grids) + 1):
         last, after = grids[end - 1][-1:], grids[end][:1] if end < len(grids) else []
@@ -45,9 +45,10 @@ def _runs(documents: Sequence[LoadedDocument]) -> Iterator[tuple[int, int]]:
 
 def _join(pages: Sequence[LoadedDocument], found: Sequence[list[Found]]) -> None:
     """Give the whole of a table to each of its pages; a page without a header has the columns of the first one."""
-    table = found[0][-1] if found[0] else Found("", (), ())
-    if len([*_grids(pages[0].text)][-1][0][2]) != len(table.names):
+    last, _, _ = [*_grids(pages[0].text)][-1][-1]
+    if not found[0] or found[0][-1].rows[-1].start != last:  # lines without a header go on
         return
+    table = found[0][-1]
     parts = [table.rows]
     for page, tables in zip(pages[1:], found[1:], strict=True):
         if tables and tables[0].names == table.names:
@@ -68,10 +69,9 @@ def _join(pages: Sequence[LoadedDocument], found: Sequence[list[Found]]) -> None
 def _found(document: LoadedDocument) -> Iterator[Found]:
     places = [heading for heading in document.headings if heading.level == PLACE]
     above = [heading for heading in document.headings if heading.level < PLACE]
-    blocks = [*_blocks(document.text)]
-    if document.page is not None and not blocks:
+    if _is_drawn(document):
         yield from _drawn(document)
-    for heads, lines in blocks:
+    for heads, lines in _blocks(document.text):
         names = _names(heads, [line for _, line in lines])
         if len(lines) * len(names) > MOST_CELLS:
             continue
@@ -81,6 +81,11 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
             rows.append(Row(number, start, start + len(line), _cells(line, names)))
         before = bisect_right(above, rows[0].start, key=lambda heading: heading.start)
         yield Found(above[before - 1].text if before else document.title, names, rows)
+
+
+def _is_drawn(document: LoadedDocument) -> bool:
+    """Return whether a document is a page whose rows do not carry their header, as those of slides do."""
+    return document.page is not None and next(_blocks(document.text), None) is None
 
 
 def _drawn(document: LoadedDocument) -> Iterator[Found]:

@@ -14,6 +14,7 @@ from local_rag.graphs import GRAPHS
 from local_rag.index.index import Index
 from local_rag.index.joint import JointIndex
 from local_rag.index.tables.question_words import ranges
+from local_rag.index.tables.table import opened
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
 
@@ -412,3 +413,23 @@ def test_a_name_of_the_page_asks_for_no_row_and_one_of_another_page_does(printed
     answer = ask(printed, "What is the total length of the boats of Bo Finch?")
     assert "the sum of Length m is 21.5" in answer.text and answer.certainty == "sure"
     assert ask(printed, "What is the total that Bo Finch paid at the Quay Bakery?").certainty != "sure"
+
+
+def test_tables_of_slides_that_follow_each_other_are_tables_of_their_own(tmp_path):
+    from pptx import Presentation
+
+    deck = Presentation()
+    for cells in (
+        ["Lamp", "Colour", "Fresnel", "white", "Argand", "red"],
+        ["Buoy", "Bell", "Skerry", "no", "Narrows", "yes"],
+    ):
+        page = deck.slides.add_slide(deck.slide_layouts[6])
+        table = page.shapes.add_table(3, 2, 9, 9, 9, 9).table
+        for at, text in enumerate(cells):
+            table.cell(at // 2, at % 2).text = text
+    with indexed(tmp_path, {}, (deck.save, "harbour.pptx")) as index:
+        data = [tables for tables in index.tables(index.search("Skerry Argand", 4)) if tables]
+    for tables in data:
+        with opened(tables) as held:
+            assert [table.rows for table in held] == [2]
+    assert len({*data}) == 2
