@@ -391,7 +391,7 @@ class ExtractiveEngine:
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
         if is_all_computed(generation, documents):
-            return Grade("fully", 5, (), COMPUTED, score=SCORE)
+            return Grade("fully", SURELY, (), COMPUTED, score=SCORE)
         passages = list(map(_with_properties, documents))
         headers = list(map(head, documents))
         said, untold = _UNTOLD.sub("", generation), _UNTOLD.search(generation)
@@ -400,7 +400,7 @@ class ExtractiveEngine:
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
-            return Grade(overall(supports), 0, supports, reason)
+            return Grade(overall(supports), 0, supports, reason, assessed=True)
         each = dict(zip(questions.whole_parts(question), questions.parts(question), strict=True))
         asked = [part for part, written in each.items() if not untold or written[1:-1] not in untold[0]]
         about = [(part, documents) for part in asked or [question]]
@@ -417,9 +417,9 @@ class ExtractiveEngine:
         if level > DOUBTFUL and (untold or not may_be_all(question, said, len(judged))):
             level, why = DOUBTFUL, untold[0].strip() if untold else f"it is hardly the whole answer; {why}"
         if check == "usefulness":
-            return Grade("unparsed", level, (), why, score=score)
+            return Grade("unparsed", level, (), why, score=score, assessed=True)
         why = "; ".join(filter(None, (reason, why)))
-        return Grade(overall(supports), level, supports, why, score=score)
+        return Grade(overall(supports), level, supports, why, score=score, assessed=True)
 
     def _answers(
         self, question: str, documents: Sequence[Document], generation: str, *, written: bool = False
