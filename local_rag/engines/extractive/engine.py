@@ -21,6 +21,7 @@ from local_rag.engines.extractive.documents import SCORE, document_answers, hold
 from local_rag.engines.extractive.lines import (
     COMPUTED,
     ITEM,
+    LISTED,
     Line,
     computed_answers,
     computed_places,
@@ -254,7 +255,7 @@ class ExtractiveEngine:
             cancel.check()
             yield AnswerDelta(piece)
         if pieces:
-            every = self._set_out(question, documents) if questions.kind_of(question) == "items" else ()
+            every = self._set_out(question, documents) if questions.kind_of(question) in LISTED else ()
             cut = [f"{len(pieces)} of {len(every)} shown"] if len(pieces) < len(every) else []
             notes = (*unmet(pieces, attempt.shape), *cut)
             yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=notes))
@@ -320,7 +321,7 @@ class ExtractiveEngine:
         """Return the lines that answer by their words, else the answers that the evaluator finds."""
         shape, drafts = attempt.shape, spoken(failed)
         if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
-            every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
+            every = questions.kind_of(question) in LISTED and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
         if not self.reads(question):
             return []
@@ -429,7 +430,7 @@ class ExtractiveEngine:
             return SURELY, SCORE, "what the document says of itself"
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
-        counted = questions.kind_of(question) == "items" or statements(question, documents, weights)
+        counted = questions.kind_of(question) in LISTED or statements(question, documents, weights)
         if lines and (counted or not self.reads(question)):
             first = lines[0]
             why = f"it holds {first.share:.0%} of the question"
