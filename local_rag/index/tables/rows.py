@@ -317,7 +317,7 @@ class Rows:
         unit = (number_of(value) or (0, ""))[1]
         scores = {
             place: 4 * bool(unit and unit in (self.table.columns[place].unit, *self.table.columns[place].units))
-            + sum(4 * (place in word.names) + (place in word.also) for word in self.words)
+            + sum(4 * (place in word.names) + (place in word.also and not word.names) for word in self.words)
             for place in places
         }
         best = [place for place in places if scores[place] == max(scores.values())]
