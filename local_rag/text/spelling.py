@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Corpus, Evaluator
 
-FUNCTION_WORD, ONE_EDIT, TWO_EDITS = 4, 5, 8
+FUNCTION_WORD, ONE_EDIT, TWO_EDITS = 4, 5, 10
 """The least letters with which one edit is repaired in function words, one in all words, and two: shorter words have
 too many neighbours.
 """

@@ -260,7 +260,8 @@ class LanguageModelEngine(ABC):
         if not documents:
             return Grade("no", USELESS, why="there are no passages to support it", usage=task.usage(), score=0.0)
         if assessor := self._assesses(question):
-            grade = doubted(assessor.grade(question, documents, generation, check=check, written=True), generation)
+            grade = assessor.grade(question, documents, generation, check=check, written=True)
+            grade = doubted(grade, question, generation)
             if grade.support in ("no", "partially") and (quote := _quoted(assessor, question, documents)):
                 grade = replace(grade, why="; ".join(filter(None, (grade.why, f"the passages say: {quote!r}"))))
             if self.accuracy and check != "support":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,23 +16,30 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit
 from local_rag.text.display import plural
-from local_rag.text.marks import claims, marks
+from local_rag.text.marks import claims, marks, without_marks
+from local_rag.text.numbers import numbers
+from local_rag.text.words import content_stems
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 SHARE = 0.5
 """The share of the remaining time that further calls about passages may take; the answer needs the rest."""
+_YES_NO = re.compile(r"(?:yes|no)\b", re.IGNORECASE)
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
 
 
-def doubted(grade: Grade, text: str) -> Grade:
-    """Raise the evaluator's grade of a fully supported model answer to at least doubtful, so that it is shown: the
-    evaluator may simply have missed it. Lower that of one to which code has found no passage, so that it is not shown.
+def doubted(grade: Grade, question: str, text: str) -> Grade:
+    """Raise the evaluator's grade of a fully supported, cited model answer to at least doubtful, so that it is shown:
+    the evaluator may simply have missed it. Lower that of one to which code has found no passage, or which only repeats
+    the question, so that it is not shown.
     """
-    if grade.support == "no" and grade.usefulness and not any(marks(text)):
+    said, is_cited = without_marks(text), any(marks(text))
+    adds = set(content_stems(said)) - set(content_stems(question)) or numbers(said) - numbers(question)
+    repeats = not adds and not _YES_NO.match(said)
+    if grade.usefulness and (repeats or (grade.support == "no" and not is_cited)):
         return replace(grade, usefulness=USELESS)
-    doubtful = grade.support == "fully" and 0 < grade.usefulness < DOUBTFUL
+    doubtful = grade.support == "fully" and is_cited and 0 < grade.usefulness < DOUBTFUL
     return replace(grade, usefulness=DOUBTFUL) if doubtful else grade
 
 

@@ -279,6 +279,7 @@ def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_support
 @pytest.mark.parametrize(("written", "status"), [
     ("Passage 2 says that the plan costs 200 euros.", "partial"),  # in words that the passages hold
     ("The plan is free of charge for members.", "abstained"),
+    ("The plan costs what the plan costs. [2]", "abstained"),  # nothing but the question
 ])  # fmt: skip
 def test_with_auto_the_model_writes_at_last_where_the_evaluator_finds_no_answer(ollama, written, status):
     ollama.script("plan price", written)
