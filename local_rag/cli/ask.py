@@ -19,6 +19,7 @@ from local_rag.cli.options import (
     settings_of,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
@@ -55,7 +56,6 @@ def ask(
     """
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.questions import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
@@ -145,7 +145,6 @@ def search(
     from local_rag.index.mentions import hit_line
     from local_rag.runtime.opening import check_question, open_embedder, open_indexes
     from local_rag.terminal.answers import passages_table
-    from local_rag.terminal.console import write_result
     from local_rag.text.answer_texts import ENGLISH
 
     typed = " ".join(query)

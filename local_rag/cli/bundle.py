@@ -13,6 +13,7 @@ from local_rag.cli.options import (
     JsonOption,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import LocalRagError
 
@@ -71,7 +72,6 @@ def create(
     """
     from local_rag.bundle.create import create as make
     from local_rag.bundle.resolve import Target
-    from local_rag.terminal.console import write_result
 
     options = ["--no-index"] if only_find_links else []
     options += [part for links in find_links or () for part in ("--find-links", str(links))]
@@ -117,27 +117,21 @@ def install(
     Settings are installed too, each file where local-rag looks for it. The packages are installed by the bundle's
     install.py, which makes an environment for them and then runs this command.
     """
+    from local_rag.bundle.install import Refused, must_be_whole, read
     from local_rag.bundle.place import place
     from local_rag.terminal.console import write
 
-    bundle, settings = _whole(folder, sum), settings_of(index)
+    try:
+        bundle = read(folder.expanduser().absolute(), sum)
+        must_be_whole(bundle)
+    except Refused as error:
+        raise LocalRagError(str(error), hint=error.hint) from error
+    settings = settings_of(index)
     named = settings.index_folder if index else None
     write(*place(bundle, settings, named, stderr_display(), keep=keep, dry=dry_run))
     if not dry_run:
         write(*_next(bundle, index))
     return 0
-
-
-def _whole(folder: Path, sum: str) -> Bundle:
-    """Return the bundle after comparing its files with its manifest; raise LocalRagError if they differ."""
-    from local_rag.bundle.install import Refused, must_be_whole, read
-
-    try:
-        bundle = read(folder.expanduser().absolute(), sum)
-        must_be_whole(bundle)
-        return bundle
-    except Refused as error:
-        raise LocalRagError(str(error), hint=error.hint) from error
 
 
 def _next(bundle: Bundle, index: str | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from local_rag.cli.options import (
     KOption,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
@@ -47,7 +48,6 @@ def calibrate(
     """
     from local_rag.evaluation.calibrate import CalibrationRequest
     from local_rag.evaluation.calibrate import calibrate as fit
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import calibration_parts
 
     if corpus and options.index:

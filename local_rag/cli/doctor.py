@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import EngineOptions, JsonOption, stderr_display, with_options
+from local_rag.cli.options import EngineOptions, JsonOption, stderr_display, with_options, write_result
 from local_rag.core.errors import UsageError
 
 
@@ -31,7 +31,6 @@ def doctor(
     """
     from local_rag.diagnostics.doctor import run_checks
     from local_rag.diagnostics.network import record_question
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import checks_table, recording_parts
 
     settings = options.settings()

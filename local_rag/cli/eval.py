@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -21,6 +21,7 @@ from local_rag.cli.options import (
     settings_of,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
@@ -146,7 +147,6 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) 
     """
     from local_rag.evaluation.evaluate import evaluate
     from local_rag.evaluation.folder import REPORT
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import evaluation_parts
     from local_rag.text.display import short_path
 
@@ -163,8 +163,6 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) 
 
 def _demo_cases(settings: Settings) -> CaseSet:
     """Index the documents of the shipped cases, and return the cases."""
-    from dataclasses import replace
-
     from local_rag.diagnostics.demo import CASES, index_demo
     from local_rag.evaluation.sets import open_cases
 
@@ -212,7 +210,6 @@ def compare(
     The output has the differences, their intervals, and whether they may be chance.
     """
     from local_rag.evaluation.compare import compare as compare_runs
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import comparison_parts
 
     comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)

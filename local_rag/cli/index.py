@@ -20,6 +20,7 @@ from local_rag.cli.options import (
     stderr_display,
     with_options,
     write_notes,
+    write_result,
 )
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
@@ -96,7 +97,6 @@ def index(
     from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import Request, command_of, index_files, named
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import report_parts
 
     files, pages = named(paths or [])
@@ -167,7 +167,6 @@ def status(
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import command_of
     from local_rag.runtime.opening import existing_index, served_by
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import status_table
 
     settings = settings_of(index)
@@ -198,7 +197,6 @@ def files(
     """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import file_lines
 
     folder = existing_index(settings_of(index))

@@ -11,6 +11,7 @@ from local_rag.cli.options import (
     ProfileOption,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
@@ -37,7 +38,6 @@ def list_models(
         return 0
     from local_rag.diagnostics.models import model_report
     from local_rag.runtime.engine_choice import QUICK
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import model_parts
 
     report = model_report(settings_of(None, profile=profile), QUICK)
@@ -81,7 +81,7 @@ def try_(
 
     from local_rag.diagnostics.trial import run_trial
     from local_rag.runtime.engine_choice import open_language_model
-    from local_rag.terminal.console import write, write_result
+    from local_rag.terminal.console import write
     from local_rag.terminal.diagnostics import trial_parts
 
     settings = settings_of(None, model=name, profile=profile)

@@ -125,6 +125,16 @@ def write_notes(lines: Iterable[str]) -> None:
         stderr().print(line, soft_wrap=True)
 
 
+def write_result(value: object, parts: Iterable[Any], *, as_json: bool) -> None:
+    """Write a result to stdout: `value` as JSON for programs, or the `parts` that show it to people."""
+    from local_rag.terminal.console import write, write_json
+
+    if as_json:
+        write_json(value)
+    else:
+        write(*parts)
+
+
 def stderr_display() -> TerminalDisplay:
     """Return a display on stderr for progress."""
     from local_rag.terminal.console import TerminalDisplay, stderr

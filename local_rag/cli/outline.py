@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.cli.options import IndexOption, JsonOption, settings_of, write_result
 from local_rag.core.documents import Narrowing
 
 
@@ -22,7 +22,6 @@ def outline(
     """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.files import outline_lines
 
     with Index.open(existing_index(settings_of(index))) as opened:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, settings_of
+from local_rag.cli.options import JsonOption, settings_of, write_result
 
 prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the texts sent to a model.")
 
@@ -28,7 +28,6 @@ def prompts_show(
     passages with their fences and order, and the form of the reply.
     """
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import prompt_parts
 
     shown = shown_prompts(settings_of(None), name, default=default)

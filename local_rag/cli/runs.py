@@ -15,6 +15,7 @@ from local_rag.cli.options import (
     history_of,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
@@ -42,7 +43,6 @@ def list_(
     json: JsonOption = False,
 ) -> int:
     """List the runs, the last one first."""
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.history import runs_table
 
     settings = settings_of(index)
@@ -67,7 +67,6 @@ def show(
     file has changed.
     """
     from local_rag.runtime.kept import RunPassages
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.history import plain_run, run_parts
 
     run = _run(id)
@@ -92,7 +91,6 @@ def again(
     from local_rag.cli.ask import exit_code
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.questions import QuestionRunner
 
     run = _run(id)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, Listing, delete_old, history_of, settings_of
-from local_rag.core.errors import UsageError, reason_of
+from local_rag.cli.options import IndexOption, JsonOption, Listing, delete_old, history_of, settings_of, write_result
+from local_rag.core.errors import IndexMissing, UsageError, reason_of
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels
@@ -31,7 +31,6 @@ def list_(json: JsonOption = False) -> int:
     The list also shows when each chat was last used.
     """
     from local_rag.terminal.answers import threads_table
-    from local_rag.terminal.console import write_result
 
     with history_of(settings_of(None)) as history:
         kept = history.threads()
@@ -49,7 +48,6 @@ def show(
     Each answer comes with its path through the graph.
     """
     from local_rag.terminal.answers import turns_table
-    from local_rag.terminal.console import write_result
 
     with history_of(settings_of(None)) as history:
         turns = history.turns(name, turn)
@@ -132,7 +130,6 @@ def delete(name: NameArgument) -> int:
 
 def _labels() -> PathLabels:
     """Return short names for files of the index in force, which most chats are about."""
-    from local_rag.core.errors import IndexMissing
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
 
@@ -160,7 +157,7 @@ def kept(
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.diagnostics.kept import counted, locations
-    from local_rag.terminal.console import confirm, stderr, write, write_result
+    from local_rag.terminal.console import confirm, stderr, write
     from local_rag.terminal.history import kept_table
 
     settings = settings_of(index)

@@ -183,9 +183,13 @@ class Sync(Body):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the request besides looking for changes, in the form of `runtime.indexing.Request`."""
-        urls = [self.url] if self.url else []
-        given = {"retry": self.retry, "urls": urls, "secrets": self.secrets, "no_excludes": self.take_in}
-        given["follow_links"] = self.follow_links
+        given = {
+            "retry": self.retry,
+            "urls": [self.url] if self.url else [],
+            "secrets": self.secrets,
+            "no_excludes": self.take_in,
+            "follow_links": self.follow_links,
+        }
         return {name: value for name, value in given.items() if value}
 
 
@@ -343,9 +347,8 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         return [_skipped(listing, file.path, file.reason) for file in files]
 
     names = ("unchanged", "chunks", "embedded", "not_embedded", "seconds")
-    counts = {name: len(getattr(report, name)) for name in ("new", "updated", "removed")}
     return {
-        **counts,
+        **{name: len(getattr(report, name)) for name in ("new", "updated", "removed")},
         **{name: getattr(report, name) for name in names},
         "skipped": to_plain(views(report.skipped)),
         "kept": to_plain(views(report.kept)),

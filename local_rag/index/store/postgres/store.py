@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool
 from local_rag.config.server_index import ServerIndex
 from local_rag.core import cancel
 from local_rag.core.errors import EarlierIndex
-from local_rag.index.prepare import DocumentRow, digest, prepared
+from local_rag.index.prepare import DocumentRow, NewDocument, digest, prepared
 from local_rag.index.store.matrices import Stored, blob, searched
 from local_rag.index.store.postgres import schema, words
 from local_rag.index.store.postgres.connection import (
@@ -42,7 +42,6 @@ from local_rag.text.languages import stems
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-    from local_rag.index.prepare import NewDocument
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from local_rag.core import cancel
 from local_rag.core.errors import EarlierIndex, IndexMissing, LocalRagError
-from local_rag.index.prepare import prepared
+from local_rag.index.prepare import NewDocument, prepared
 from local_rag.index.store.commands import anew
 from local_rag.index.store.matrices import blob
 from local_rag.index.store.protocol import EVERYTHING
@@ -34,7 +34,6 @@ from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-    from local_rag.index.prepare import NewDocument
 
 T = TypeVar("T")
 
