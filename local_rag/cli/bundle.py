@@ -11,6 +11,8 @@ import typer
 from local_rag.cli.options import (
     EmbedderOption,
     JsonOption,
+    argument,
+    option,
     settings_of,
     stderr_display,
     write_result,
@@ -23,10 +25,8 @@ if TYPE_CHECKING:
 
 bundle_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take local-rag to an offline machine.")
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the bundle.")]
-SumOption = Annotated[
-    str, typer.Option("--sum", metavar="HEX", help="The SHA-256 of the manifest, as create printed it.")
-]
+FolderArgument = Annotated[Path, argument("DIR", "The folder of the bundle.")]
+SumOption = Annotated[str, option("--sum", "The SHA-256 of the manifest, as create printed it.", "HEX")]
 
 
 @bundle_app.command()
@@ -34,34 +34,28 @@ def create(
     folder: FolderArgument,
     platform: Annotated[
         str | None,
-        typer.Option(
-            "--platform", metavar="NAME", help="linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64."
-        ),
+        option("--platform", "linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64.", "NAME"),
     ] = None,
-    python: Annotated[
-        str | None, typer.Option("--python", metavar="3.12", help="The version of Python on the other machine.")
-    ] = None,
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to include; none if left out.")
-    ] = None,
+    python: Annotated[str | None, option("--python", "The version of Python on the other machine.", "3.12")] = None,
+    index: Annotated[str | None, option("--index", "An index to include; none if left out.", "NAME|PATH")] = None,
     ollama_models: Annotated[
         list[str] | None,
-        typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama to include; repeatable."),
+        option("--ollama-model", "A model of the local Ollama to include; repeatable.", "NAME"),
     ] = None,
     embedder: EmbedderOption = None,
     find_links: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             "--find-links",
-            metavar="DIR",
+            "Also look for wheels in this folder, as pip does; repeatable.",
+            "DIR",
             exists=True,
             file_okay=False,
             resolve_path=True,
-            help="Also look for wheels in this folder, as pip does; repeatable.",
         ),
     ] = None,
     only_find_links: Annotated[
-        bool, typer.Option("--only-find-links", help="Look for wheels only in --find-links, as pip with --no-index.")
+        bool, option("--only-find-links", "Look for wheels only in --find-links, as pip with --no-index.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
@@ -104,13 +98,9 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
 def install(
     folder: FolderArgument,
     sum: SumOption = "",
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME|PATH", help="Install the index under this name.")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep files that exist and differ, install the rest.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the bundle and show what would be installed.")
-    ] = False,
+    index: Annotated[str | None, option("--index", "Install the index under this name.", "NAME|PATH")] = None,
+    keep: Annotated[bool, option("--keep", "Keep files that exist and differ, install the rest.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Check the bundle and show what would be installed.")] = False,
 ) -> int:
     """Install the index and models of a bundle.
 

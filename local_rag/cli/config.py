@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, settings_of, stderr_display, write_result
+from local_rag.cli.options import IndexOption, JsonOption, argument, option, settings_of, stderr_display, write_result
 
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
@@ -63,8 +63,8 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
 
 
 def graph(
-    name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
+    name: Annotated[str, argument("GRAPH", "plain, self-rag, crag or adaptive.")],
+    mermaid: Annotated[bool, option("--mermaid", "Print Mermaid text, also in a terminal.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it.
 

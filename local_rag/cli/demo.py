@@ -6,7 +6,7 @@ from local_rag.cli.options import settings_of, stderr_display
 
 
 def demo() -> int:
-    """Try three questions on a sample
+    """Try three questions on a sample handbook.
 
     The handbook ships with local-rag and is indexed first.
     """

@@ -9,6 +9,7 @@ import typer
 from local_rag.cli.options import (
     JsonOption,
     ProfileOption,
+    argument,
     settings_of,
     stderr_display,
     write_result,
@@ -17,9 +18,7 @@ from local_rag.core.errors import UsageError
 
 models_app = typer.Typer(rich_markup_mode=None, help="List, download and try language models.")
 
-NameArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="A model of Ollama; the profile's if left out.")
-]
+NameArgument = Annotated[str | None, argument("NAME", "A model of Ollama; the profile's if left out.")]
 
 
 @models_app.callback(invoke_without_command=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from local_rag.cli.options import IndexOption, JsonOption, settings_of, write_result
+from local_rag.cli.options import IndexOption, JsonOption, argument, settings_of, write_result
 from local_rag.core.documents import Narrowing
 
 
 def outline(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file or page of the index, or a glob of some.")],
+    file: Annotated[str, argument("FILE", "A file or page of the index, or a glob of some.")],
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:

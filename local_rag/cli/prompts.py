@@ -6,19 +6,17 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, settings_of, write_result
+from local_rag.cli.options import JsonOption, argument, option, settings_of, write_result
 
 prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the texts sent to a model.")
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; all if left out.")]
+NameArgument = Annotated[str | None, argument("NAME", "A prompt; all if left out.")]
 
 
 @prompts_app.command("show")
 def prompts_show(
     name: NameArgument = None,
-    default: Annotated[
-        bool, typer.Option("--default", help="Show the texts of local-rag in the form of prompts.yaml.")
-    ] = False,
+    default: Annotated[bool, option("--default", "Show the texts of local-rag in the form of prompts.yaml.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show each prompt text and its origin.

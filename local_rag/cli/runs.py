@@ -12,7 +12,9 @@ from local_rag.cli.options import (
     IndexOption,
     JsonOption,
     Listing,
+    argument,
     history_of,
+    option,
     settings_of,
     stderr_display,
     write_result,
@@ -28,18 +30,16 @@ runs_app = typer.Typer(
     help="Inspect, repeat or delete past questions.",
 )
 
-RunArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="The ID of a run in local-rag runs, its beginning, or: last.")
-]
+RunArgument = Annotated[str, argument("ID", "The ID of a run in local-rag runs, its beginning, or: last.")]
 
 
 @runs_app.command("list")
 def list_(
     index: IndexOption = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help="Only runs with this status: abstained, failed, …")
+        str | None, option("--status", "Only runs with this status: abstained, failed, …", "STATUS")
     ] = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N runs.")] = None,
+    last: Annotated[int | None, option("--last", "Only the last N runs.", "N", min=1)] = None,
     json: JsonOption = False,
 ) -> int:
     """List the runs, the last one first."""
@@ -58,7 +58,7 @@ def list_(
 @runs_app.command()
 def show(
     id: RunArgument,
-    full: Annotated[bool, typer.Option("--full", help="Show passages and rejected drafts in full.")] = False,
+    full: Annotated[bool, option("--full", "Show passages and rejected drafts in full.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show the steps, passages and answer of a run.
@@ -78,9 +78,7 @@ def show(
 @runs_app.command()
 def again(
     id: RunArgument,
-    web: Annotated[
-        str | None, typer.Option("--web", metavar="[on|ask|off]", help="Allow web searches, as in local-rag ask.")
-    ] = None,
+    web: Annotated[str | None, option("--web", "Allow web searches, as in local-rag ask.", "[on|ask|off]")] = None,
     json: JsonOption = False,
 ) -> int:
     """Ask the question of a run again.
@@ -113,16 +111,14 @@ def again(
 @runs_app.command()
 def case(
     id: RunArgument,
-    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl", help="The file that the case is appended to.")],
-    answer: Annotated[
-        list[str] | None, typer.Option("--answer", metavar="TEXT", help="A right answer in words; repeatable.")
-    ] = None,
+    cases: Annotated[Path, argument("CASES.jsonl", "The file that the case is appended to.")],
+    answer: Annotated[list[str] | None, option("--answer", "A right answer in words; repeatable.", "TEXT")] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option("--source", metavar="FILE[:PAGE]", help="A source of a right answer; repeatable."),
+        option("--source", "A source of a right answer; repeatable.", "FILE[:PAGE]"),
     ] = None,
-    unanswerable: Annotated[bool, typer.Option("--unanswerable", help="The files do not answer it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="The run was right: use its sources or its abstention.")] = False,
+    unanswerable: Annotated[bool, option("--unanswerable", "The files do not answer it.")] = False,
+    yes: Annotated[bool, option("--yes", "The run was right: use its sources or its abstention.")] = False,
 ) -> int:
     """Make a case for local-rag eval from a run.
 
@@ -149,11 +145,9 @@ def case(
 
 @runs_app.command()
 def delete(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The runs to delete.")] = None,
-    all: Annotated[bool, typer.Option("--all", help="Delete all runs.")] = False,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="YYYY-MM-DD", help="Delete runs from before this day (UTC).")
-    ] = None,
+    ids: Annotated[list[str] | None, argument("ID", "The runs to delete.")] = None,
+    all: Annotated[bool, option("--all", "Delete all runs.")] = False,
+    before: Annotated[str | None, option("--before", "Delete runs from before this day (UTC).", "YYYY-MM-DD")] = None,
     index: IndexOption = None,
 ) -> int:
     """Delete runs permanently.

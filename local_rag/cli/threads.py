@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, Listing, delete_old, history_of, settings_of, write_result
+from local_rag.cli.options import (
+    IndexOption,
+    JsonOption,
+    Listing,
+    argument,
+    delete_old,
+    history_of,
+    option,
+    settings_of,
+    write_result,
+)
 from local_rag.core.errors import IndexMissing, UsageError, reason_of
 
 if TYPE_CHECKING:
@@ -17,11 +27,9 @@ if TYPE_CHECKING:
 
 threads_app = typer.Typer(cls=Listing, rich_markup_mode=None, help="List, show, export or delete stored chats.")
 
-VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
-TurnOption = Annotated[
-    int | None, typer.Option("--turn", metavar="N", help="Show the chat as it stood after its N-th question.")
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a chat, as local-rag threads lists it.")]
+VerdictsOption = Annotated[bool, option("--verdicts", "Show every verdict of each question.")]
+TurnOption = Annotated[int | None, option("--turn", "Show the chat as it stood after its N-th question.", "N")]
+NameArgument = Annotated[str, argument("NAME", "The name of a chat, as local-rag threads lists it.")]
 
 
 @threads_app.command("list")
@@ -58,9 +66,7 @@ def show(
 @threads_app.command()
 def export(
     name: NameArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.md", help="A new file; stdout if left out.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "A new file; stdout if left out.", "FILE.md")] = None,
     verdicts: VerdictsOption = False,
 ) -> int:
     """Write a chat as Markdown.
@@ -96,7 +102,7 @@ def export(
 @threads_app.command()
 def rename(
     name: NameArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name, one line.")],
+    new: Annotated[str, argument("NEW", "The new name, one line.")],
 ) -> int:
     """Give a chat another name.
 
@@ -142,12 +148,10 @@ def _labels() -> PathLabels:
 def kept(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PATH|URL|NAME", help="Only what quotes these files, folders or pages, or is one of them."
-        ),
+        argument("PATH|URL|NAME", "Only what quotes these files, folders or pages, or is one of them."),
     ] = None,
     index: IndexOption = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
+    delete: Annotated[bool, option("--delete", "Delete what is listed; asks first in a terminal.")] = False,
     json: JsonOption = False,
 ) -> int:
     """List or delete what quotes your files.
