@@ -85,11 +85,6 @@ def is_right(case: Case, record: Record) -> bool | None:
     return has_answers(case) and bool(containment(without_marks(record["answer"]["text"]), case.answers))
 
 
-def is_correct(grade: Record) -> bool:
-    """Return whether a verdict on a labelled passage is right; an unreadable one is not."""
-    return bool(grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant"))
-
-
 def _ranked(metric: Callable[[Sequence[str], Mapping[str, float]], float]) -> Of:
     return lambda case, record: metric(record["units"], record["gains"]) if record["gains"] else None
 
@@ -231,7 +226,8 @@ FIGURES = (
     Figure("Citations", "recall", _cited_of_all, "share of what is relevant that it cites"),
     Figure("Citations", "sentences", _backed, "share of its sentences with a verified citation"),
     Figure("Grading of passages", "accuracy",
-           lambda case, record: mean([is_correct(grade) for grade in once_graded(record) if grade["gold"] is not None]),
+           lambda case, record: mean([grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant")
+                                      for grade in once_graded(record) if grade["gold"] is not None]),
            "share of a question's verdicts that agree with the labels; a file that is named alone labels no passage"),
     Figure("Grading of passages", "false irrelevant", _false_irrelevant,
            "share of its passages labelled relevant that were called irrelevant", better="less"),

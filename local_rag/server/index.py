@@ -27,7 +27,7 @@ from local_rag.server.errors import ApiError
 from local_rag.server.folders import COUNTING, Below, allowed_folder, allowed_roots
 from local_rag.server.jobs import Job, JobEvent
 from local_rag.server.listings import FileListing, safe_line
-from local_rag.server.responses import Body, job_response
+from local_rag.server.responses import Body, event_stream, job_response
 from local_rag.server.work import worked
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import home_path, is_url, plural
@@ -382,16 +382,13 @@ async def add(request: Add, workspace: Here, caller: Asking) -> Any:
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
-async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
+def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
     """Resume the indexing that the end of a server cut off."""
-
-    def begin() -> Job:
-        cut_off = workspace.unfinished.all().get(request.index)
-        if cut_off is None:
-            raise NotFound("the indexing of this index has ended")
-        return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
-
-    return await job_response(begin, workspace.limits, stream=True)
+    cut_off = workspace.unfinished.all().get(request.index)
+    if cut_off is None:
+        raise NotFound("the indexing of this index has ended")
+    job = synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
+    return event_stream(job, workspace.limits.heartbeat)
 
 
 @router.post("/api/index/delete")
