@@ -74,7 +74,7 @@ def graph(
     from local_rag.graphs.drawing import drawing
     from local_rag.terminal.console import stdout
 
-    settings = settings_of(None)
+    settings = settings_of()
     options = Options.of(settings.values)
     drawn = drawing(name, options)
     shown = drawn.ascii() if sys.stdout.isatty() and not mermaid else drawn.mermaid()

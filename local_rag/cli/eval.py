@@ -217,7 +217,7 @@ def _run_folder(path: Path) -> Path:
     """Return the folder itself, or the run of that name in the data folder."""
     from local_rag.evaluation.folder import FOLDER
 
-    kept = settings_of(None).data_folder / FOLDER / path
+    kept = settings_of().data_folder / FOLDER / path
     return kept if not path.exists() and len(path.parts) == 1 and kept.exists() else path
 
 

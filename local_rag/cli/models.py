@@ -39,7 +39,7 @@ def list_models(
     from local_rag.runtime.engine_choice import QUICK
     from local_rag.terminal.diagnostics import model_parts
 
-    report = model_report(settings_of(None, profile=profile), QUICK)
+    report = model_report(settings_of(profile=profile), QUICK)
     write_result(report, model_parts(report), as_json=json)
     return 0
 
@@ -57,7 +57,7 @@ def pull(
     from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 
-    settings = settings_of(None, model=name, profile=profile)
+    settings = settings_of(model=name, profile=profile)
     for pulled in pull_models(settings, stderr_display()):
         size = format_bytes(pulled.size)
         write(f"{pulled.name} is installed ({size}); try it: local-rag models try {pulled.name}")
@@ -83,7 +83,7 @@ def try_(
     from local_rag.terminal.console import write
     from local_rag.terminal.diagnostics import trial_parts
 
-    settings = settings_of(None, model=name, profile=profile)
+    settings = settings_of(model=name, profile=profile)
     with closing(open_language_model(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)

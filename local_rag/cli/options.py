@@ -75,7 +75,7 @@ class Listing(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **flags: Any) -> Settings:
+def settings_of(index: str | Sequence[str] | None = None, *, several: bool = False, **flags: Any) -> Settings:
     """Return the settings in force under these options; None means not given.
 
     Raise UsageError for more than one index unless the command takes `several`.
@@ -90,12 +90,13 @@ def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **f
     return Settings.load(index=index or None, **flags)
 
 
-def history_of(settings: Settings) -> History:
+def history_of(settings: Settings | None = None) -> History:
     """Open the history after deleting entries older than the settings allow; by default nothing is deleted."""
     from local_rag.runtime.history import History
     from local_rag.runtime.history_file import earlier_history
     from local_rag.text.display import joined, plural
 
+    settings = settings or settings_of()
     write_notes(filter(None, [earlier_history(settings.data_folder)]))
     history = History.open(settings.data_folder)
     if days := settings.values.history.keep_days:

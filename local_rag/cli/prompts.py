@@ -28,6 +28,6 @@ def prompts_show(
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
     from local_rag.terminal.diagnostics import prompt_parts
 
-    shown = shown_prompts(settings_of(None), name, default=default)
+    shown = shown_prompts(settings_of(), name, default=default)
     write_result(shown, as_yaml(shown) if default else prompt_parts(shown), as_json=json)
     return 0

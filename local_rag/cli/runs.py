@@ -131,7 +131,7 @@ def case(
 
     run = _run(id)
     case, file = keep_case(
-        settings_of(None),
+        settings_of(),
         run,
         cases,
         answers=answer or (),
@@ -180,9 +180,9 @@ def _index_of(run: KeptRun) -> str:
     from local_rag.config.settings import full_name, index_path
 
     name = str(run.conditions["index"]["name"])
-    return name if full_name(index_path(name, settings_of(None).data_folder)) == run.folder else run.folder
+    return name if full_name(index_path(name, settings_of().data_folder)) == run.folder else run.folder
 
 
 def _run(name: str) -> KeptRun:
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         return history.run(name)

@@ -40,7 +40,7 @@ def list_(json: JsonOption = False) -> int:
     """
     from local_rag.terminal.answers import threads_table
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         kept = history.threads()
     listing = threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one."
     write_result(kept, [listing], as_json=json)
@@ -57,7 +57,7 @@ def show(
     """
     from local_rag.terminal.answers import turns_table
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         turns = history.turns(name, turn)
     write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
@@ -78,7 +78,7 @@ def export(
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         turns = history.turns(name)
         sources = next((kept.sources for kept in history.quoting() if (kept.kind, kept.name) == ("chat", name)), ())
     page = chat_markdown(name, turns, verdicts=verdicts)
@@ -94,7 +94,7 @@ def export(
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {reason_of(error)}", hint="--out chat.md") from error
-    enter(settings_of(None).data_folder, "export", out, sources=sources)
+    enter(settings_of().data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
     return 0
 
@@ -110,7 +110,7 @@ def rename(
     """
     from local_rag.terminal.console import write
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         write(f"renamed the thread {name} to {history.rename(name, new)}")
     return 0
 
@@ -124,7 +124,7 @@ def delete(name: NameArgument) -> int:
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         count = plural(history.thread(name).turns, "question")
         if not confirm(f"Delete the thread {name} ({count})?"):
             return 1
@@ -140,7 +140,7 @@ def _labels() -> PathLabels:
     from local_rag.index.path_labels import PathLabels
 
     try:
-        return PathLabels(Index.inspect(settings_of(None).index_path).roots, Path.cwd())
+        return PathLabels(Index.inspect(settings_of().index_path).roots, Path.cwd())
     except IndexMissing:
         return PathLabels((), Path.cwd())
 

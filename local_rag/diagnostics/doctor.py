@@ -34,7 +34,7 @@ MEMORY = 2_000_000_000
 
 def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
     """Run all checks in the order in which problems should be fixed; `deep` compares every row of the index."""
-    every = dict(_CHECKS) | {"index": partial(_index, deep=deep)}
+    every = _CHECKS | {"index": partial(_index, deep=deep)}
     return [found for name, check in every.items() for found in guarded(name, check, settings)]
 
 
@@ -268,19 +268,19 @@ def _ollama(settings: Settings) -> Iterator[Check]:
     yield from ollama_checks(settings)
 
 
-_CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
-    ("Python", _python),
-    ("packages", _packages),
-    ("disk", _disk),
-    ("encryption", _encryption),
-    ("permissions", _permissions),
-    ("memory", _memory),
-    ("models.yaml", _models),
-    ("prompts.yaml", _prompts),
-    ("embedder", _embedder),
-    ("evaluator", _evaluator),
-    ("index", _index),
-    ("calibration", _calibration),
-    ("fallback corpus", _fallback_corpus),
-    ("Ollama", _ollama),
-)
+_CHECKS: dict[str, Callable[[Settings], Iterator[Check]]] = {
+    "Python": _python,
+    "packages": _packages,
+    "disk": _disk,
+    "encryption": _encryption,
+    "permissions": _permissions,
+    "memory": _memory,
+    "models.yaml": _models,
+    "prompts.yaml": _prompts,
+    "embedder": _embedder,
+    "evaluator": _evaluator,
+    "index": _index,
+    "calibration": _calibration,
+    "fallback corpus": _fallback_corpus,
+    "Ollama": _ollama,
+}
