@@ -77,8 +77,8 @@ def ask(
 def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written: str) -> int:
     """Write a table of what each file says; return the exit code of the least certain answer."""
     from local_rag.runtime.each import WRITTEN, rows_of
+    from local_rag.terminal.answers import answers_of_files
     from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.files import answers_of_files
 
     runner.say_conditions()
     answers = []

@@ -20,7 +20,7 @@ def outline(
     """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
-    from local_rag.terminal.files import outline_lines
+    from local_rag.terminal.answers import outline_lines
 
     with Index.open(existing_index(settings_of(index))) as opened:
         outlines = {file.path: opened.outline(file.path) for file in opened.files(Narrowing((file,)))}

@@ -17,10 +17,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from local_rag.config.models import total_memory
+from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
-from local_rag.diagnostics.server import server_checks
+from local_rag.index.index import Index
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
@@ -228,6 +229,31 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
         yield Check("forgetting", "note", details, again, "sync")
     yield from of_server
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
+
+
+def server_checks(index: Index) -> Iterator[Check]:
+    """Yield the checks of an index on a server; none for an index in a folder."""
+    if not isinstance(index.path, ServerIndex):
+        return
+    from local_rag.index.store.postgres import schema
+    from local_rag.index.store.postgres.store import PostgresStore
+
+    assert isinstance(index.store, PostgresStore)
+    server, (version, pgvector, guarded, grants) = index.path, index.store.described()
+    secured = f"row-level security on {plural(guarded, 'table')}"
+    yield Check("server", "ok", f"PostgreSQL {version}, pgvector {pgvector}, {secured}")
+    for kind in ("reader", "writer"):
+        role = schema.role(server, kind)
+        granted = next((f"{what} on {plural(count, 'table')}" for name, what, count in grants if name == role), "")
+        fix = "" if granted else _lines(schema.roles_sql(server))
+        yield Check(
+            kind, "ok" if granted else "note", f"{role}: {granted or 'not there: nobody but its owner reads'}", fix
+        )
+
+
+def _lines(sql: str) -> str:
+    """Return the SQL with one statement per line."""
+    return "\n".join(f"{' '.join(each.split())};" for each in sql.split(";\n") if each.strip()).replace(";;", ";")
 
 
 def _calibration(settings: Settings) -> Iterator[Check]:
