@@ -167,6 +167,30 @@ def test_empty_cells_and_states_in_other_words(tmp_path, converted, question, te
     assert text in answer.text and answer.certainty == certainty, (answer.text, answer.reason)
 
 
+SPENT = """Date,Category,Description,Net £,VAT £,Gross £
+2024-01-26,Cleaning,Cleaning January,240,48,288
+2024-02-23,Cleaning,Cleaning February,240,48,288
+2024-04-02,Cleaning,Windows,100,20,120
+2024-03-12,Fees,Planning application fee,462,0,462
+2024-05-18,Fees,Land registry,7,0,7
+"""
+
+
+@pytest.mark.parametrize(("question", "text", "certainty"), [
+    ("How much did cleaning cost in the first quarter of 2024, VAT included?", "the sum of Gross £ is 576", "sure"),
+    ("What was spent on cleaning in Q2, without VAT?", "Net £ is 100", "sure"),
+    ("What was spent on cleaning in January and March, excluding tax?", "Net £ is 240", "sure"),
+    ("How much was the fee for the planning application?", "Planning application fee: Net £ is 462", "sure"),
+    ("What was the biggest single expense between March and May?", "462: Planning application fee", "in doubt"),
+])  # fmt: skip
+def test_quarters_months_and_amounts_with_and_without_tax(tmp_path, converted, question, text, certainty):
+    (tmp_path / "spent.csv").write_text(SPENT)
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as made:
+        made.sync([tmp_path])
+        answer = ask(made, question)
+    assert text in answer.text and answer.certainty == certainty, (answer.text, answer.reason)
+
+
 @pytest.mark.parametrize(("question", "text"), [
     ("When was Timo Kall's last visit?", "Last visit is 29/04/24"),  # no extreme
     ("What did Olga Brand cost?", "Bill € is 85"),  # no date of a payment
@@ -182,6 +206,8 @@ def test_the_column_that_is_named_or_holds_amounts_is_meant(tmp_path, converted,
 
 def test_two_comparisons_are_not_one_range():
     assert ranges("cost under 5 or over 100 euros") == "cost under 5 or over 100 euros"
+    assert ranges("sales in the 4th quarter of 2023") == "sales in October 2023, in November 2023 and in December 2023"
+    assert ranges("rain between December and January") == "rain in December and in January"
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
 
