@@ -24,7 +24,7 @@ from local_rag.cli.eval import eval_app
 from local_rag.cli.index import copy, files, index, remove, status
 from local_rag.cli.mcp import mcp
 from local_rag.cli.models import models_app
-from local_rag.cli.options import with_query, with_web
+from local_rag.cli.options import option, with_query, with_web
 from local_rag.cli.outline import outline
 from local_rag.cli.prompts import prompts_app
 from local_rag.cli.runs import runs_app
@@ -145,9 +145,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, option("--version", "Show the version.", is_eager=True, callback=_version)] = False,
+    debug: Annotated[bool, option("--debug", "Show the traceback of an error.")] = False,
 ) -> None:
     """Take the options before the command; --debug may stand anywhere."""

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from local_rag.cli.options import (
     EmbedderOption,
     IndexesOption,
@@ -15,10 +13,13 @@ from local_rag.cli.options import (
     KOption,
     LinesOption,
     QuestionOptions,
+    argument,
     delete_old,
+    option,
     settings_of,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
@@ -31,21 +32,21 @@ ABSTAINED, NOT_GROUNDED = 3, 4
 
 ModeOption = Annotated[
     Literal["hybrid", "dense", "words"],
-    typer.Option("--mode", metavar="hybrid|dense|words", help="Rank by meaning and words, by meaning, or by words."),
+    option("--mode", "Rank by meaning and words, by meaning, or by words.", "hybrid|dense|words"),
 ]
 
 
 @with_options
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question about your files.")],
+    question: Annotated[str, argument("QUESTION", "A question about your files.")],
     options: QuestionOptions,
     each: Annotated[
         list[str] | None,
-        typer.Option("--each", metavar="PATH|GLOB", help="Ask each of these files alone, for a table; repeatable."),
+        option("--each", "Ask each of these files alone, for a table; repeatable.", "PATH|GLOB"),
     ] = None,
     written: Annotated[
         Literal["terminal", "markdown", "csv"],
-        typer.Option("--as", metavar="terminal|markdown|csv", help="How the table of --each is written."),
+        option("--as", "How the table of --each is written.", "terminal|markdown|csv"),
     ] = "terminal",
 ) -> int:
     """Answer a question from your files.
@@ -55,7 +56,6 @@ def ask(
     """
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.questions import QuestionRunner
 
     settings, display, narrowing = options.settings(), stderr_display(), options.narrowing
@@ -77,8 +77,8 @@ def ask(
 def _ask_each(runner: QuestionRunner, question: str, wanted: Narrowing, written: str) -> int:
     """Write a table of what each file says; return the exit code of the least certain answer."""
     from local_rag.runtime.each import WRITTEN, rows_of
+    from local_rag.terminal.answers import answers_of_files
     from local_rag.terminal.console import write, write_json
-    from local_rag.terminal.files import answers_of_files
 
     runner.say_conditions()
     answers = []
@@ -126,14 +126,14 @@ def chat(options: QuestionOptions, json: LinesOption = False) -> int:
 def search(
     query: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY...", help="""Words or a question; '"exact phrase" -word' in single quotes."""),
+        argument("QUERY...", """Words or a question; '"exact phrase" -word' in single quotes."""),
     ],
     k: KOption = None,
     mode: ModeOption = "hybrid",
     narrowing: Narrowing = EVERYTHING,
     index: IndexesOption = None,
     embedder: EmbedderOption = None,
-    files: Annotated[bool, typer.Option("--files", help="Name every file that holds it, with its best place.")] = False,
+    files: Annotated[bool, option("--files", "Name every file that holds it, with its best place.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show the passages that fit a query best.
@@ -145,7 +145,6 @@ def search(
     from local_rag.index.mentions import hit_line
     from local_rag.runtime.opening import check_question, open_embedder, open_indexes
     from local_rag.terminal.answers import passages_table
-    from local_rag.terminal.console import write_result
     from local_rag.text.answer_texts import ENGLISH
 
     typed = " ".join(query)

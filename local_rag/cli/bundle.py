@@ -11,8 +11,11 @@ import typer
 from local_rag.cli.options import (
     EmbedderOption,
     JsonOption,
+    argument,
+    option,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import LocalRagError
 
@@ -22,10 +25,8 @@ if TYPE_CHECKING:
 
 bundle_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Take local-rag to an offline machine.")
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the bundle.")]
-SumOption = Annotated[
-    str, typer.Option("--sum", metavar="HEX", help="The SHA-256 of the manifest, as create printed it.")
-]
+FolderArgument = Annotated[Path, argument("DIR", "The folder of the bundle.")]
+SumOption = Annotated[str, option("--sum", "The SHA-256 of the manifest, as create printed it.", "HEX")]
 
 
 @bundle_app.command()
@@ -33,34 +34,28 @@ def create(
     folder: FolderArgument,
     platform: Annotated[
         str | None,
-        typer.Option(
-            "--platform", metavar="NAME", help="linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64."
-        ),
+        option("--platform", "linux-x86_64, linux-aarch64, macos-arm64, macos-x86_64, windows-x86_64.", "NAME"),
     ] = None,
-    python: Annotated[
-        str | None, typer.Option("--python", metavar="3.12", help="The version of Python on the other machine.")
-    ] = None,
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME|PATH", help="An index to include; none if left out.")
-    ] = None,
+    python: Annotated[str | None, option("--python", "The version of Python on the other machine.", "3.12")] = None,
+    index: Annotated[str | None, option("--index", "An index to include; none if left out.", "NAME|PATH")] = None,
     ollama_models: Annotated[
         list[str] | None,
-        typer.Option("--ollama-model", metavar="NAME", help="A model of the local Ollama to include; repeatable."),
+        option("--ollama-model", "A model of the local Ollama to include; repeatable.", "NAME"),
     ] = None,
     embedder: EmbedderOption = None,
     find_links: Annotated[
         list[Path] | None,
-        typer.Option(
+        option(
             "--find-links",
-            metavar="DIR",
+            "Also look for wheels in this folder, as pip does; repeatable.",
+            "DIR",
             exists=True,
             file_okay=False,
             resolve_path=True,
-            help="Also look for wheels in this folder, as pip does; repeatable.",
         ),
     ] = None,
     only_find_links: Annotated[
-        bool, typer.Option("--only-find-links", help="Look for wheels only in --find-links, as pip with --no-index.")
+        bool, option("--only-find-links", "Look for wheels only in --find-links, as pip with --no-index.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
@@ -71,7 +66,6 @@ def create(
     """
     from local_rag.bundle.create import create as make
     from local_rag.bundle.resolve import Target
-    from local_rag.terminal.console import write_result
 
     options = ["--no-index"] if only_find_links else []
     options += [part for links in find_links or () for part in ("--find-links", str(links))]
@@ -104,40 +98,30 @@ def _created_lines(created: CreatedBundle) -> Iterator[str]:
 def install(
     folder: FolderArgument,
     sum: SumOption = "",
-    index: Annotated[
-        str | None, typer.Option("--index", metavar="NAME|PATH", help="Install the index under this name.")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep files that exist and differ, install the rest.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the bundle and show what would be installed.")
-    ] = False,
+    index: Annotated[str | None, option("--index", "Install the index under this name.", "NAME|PATH")] = None,
+    keep: Annotated[bool, option("--keep", "Keep files that exist and differ, install the rest.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Check the bundle and show what would be installed.")] = False,
 ) -> int:
     """Install the index and models of a bundle.
 
     Settings are installed too, each file where local-rag looks for it. The packages are installed by the bundle's
     install.py, which makes an environment for them and then runs this command.
     """
+    from local_rag.bundle.install import Refused, must_be_whole, read
     from local_rag.bundle.place import place
     from local_rag.terminal.console import write
 
-    bundle, settings = _whole(folder, sum), settings_of(index)
+    try:
+        bundle = read(folder.expanduser().absolute(), sum)
+        must_be_whole(bundle)
+    except Refused as error:
+        raise LocalRagError(str(error), hint=error.hint) from error
+    settings = settings_of(index)
     named = settings.index_folder if index else None
     write(*place(bundle, settings, named, stderr_display(), keep=keep, dry=dry_run))
     if not dry_run:
         write(*_next(bundle, index))
     return 0
-
-
-def _whole(folder: Path, sum: str) -> Bundle:
-    """Return the bundle after comparing its files with its manifest; raise LocalRagError if they differ."""
-    from local_rag.bundle.install import Refused, must_be_whole, read
-
-    try:
-        bundle = read(folder.expanduser().absolute(), sum)
-        must_be_whole(bundle)
-        return bundle
-    except Refused as error:
-        raise LocalRagError(str(error), hint=error.hint) from error
 
 
 def _next(bundle: Bundle, index: str | None) -> Iterator[str]:

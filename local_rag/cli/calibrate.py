@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from local_rag.cli.options import (
     EngineOptions,
     FormatOption,
     JsonOption,
     KOption,
+    argument,
+    option,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 from local_rag.core.serialization import to_plain
@@ -21,22 +22,18 @@ from local_rag.core.serialization import to_plain
 
 @with_options
 def calibrate(
-    cases: Annotated[list[Path], typer.Argument(metavar="CASES", help="Labelled cases, as for eval.")],
+    cases: Annotated[list[Path], argument("CASES", "Labelled cases, as for eval.")],
     *,
     options: EngineOptions,
-    corpus: Annotated[bool, typer.Option("--corpus", help="Index and search the set's own documents.")] = False,
+    corpus: Annotated[bool, option("--corpus", "Index and search the set's own documents.")] = False,
     k: KOption = None,
     keep: Annotated[
         float | None,
-        typer.Option("--keep", metavar="SHARE", help="Answer at least this share of answerable cases: 0.95."),
+        option("--keep", "Answer at least this share of answerable cases: 0.95.", "SHARE"),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
-    ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Seed for drawing cases and for cross-validation.")
-    ] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the thresholds without storing them.")] = False,
+    limit: Annotated[int | None, option("--limit", "Ask only N cases, drawn by --seed.", "N", min=1)] = None,
+    seed: Annotated[int, option("--seed", "Seed for drawing cases and for cross-validation.", "N")] = 0,
+    dry_run: Annotated[bool, option("--dry-run", "Show the thresholds without storing them.")] = False,
     format: FormatOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -47,7 +44,6 @@ def calibrate(
     """
     from local_rag.evaluation.calibrate import CalibrationRequest
     from local_rag.evaluation.calibrate import calibrate as fit
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import calibration_parts
 
     if corpus and options.index:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, settings_of, stderr_display
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
-    from local_rag.terminal.console import PlainTable
+from local_rag.cli.options import IndexOption, JsonOption, argument, option, settings_of, stderr_display, write_result
 
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the settings in force.")
 
@@ -25,8 +21,14 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
     """Show every setting, its value and its origin."""
     from rich.text import Text
 
-    from local_rag.config.settings import names, variable
-    from local_rag.terminal.console import PlainTable, write_result
+    from local_rag.config.calibrated import calibrated
+    from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS, names, variable
+    from local_rag.runtime.engine_choice import prompt_file
+    from local_rag.terminal.console import PlainTable
+    from local_rag.text.display import joined, short_path
+
+    def shown(path: Path) -> str:
+        return f"{short_path(path)}{'' if path.exists() else ' (there is none)'}"
 
     settings = settings_of(index)
     rows = [
@@ -44,41 +46,25 @@ def config_show(index: IndexOption = None, json: JsonOption = False) -> int:
         style = "" if row["origin"] == "default" else "cyan"
         cells = (Text(str(row[key]), style) for key in ("name", "value", "origin"))
         table.add_row(*cells, Text(row["meaning"], "dim"))
-    write_result(rows, (table, "", _sources(settings)), as_json=json)
-    return 0
-
-
-def _sources(settings: Settings) -> PlainTable:
-    """Return a table of the files and folders in use, each with the variable that sets another one."""
-    from rich.text import Text
-
-    from local_rag.config.calibrated import calibrated
-    from local_rag.config.settings import CONFIG_DIR, DATA_DIR, MODELS
-    from local_rag.runtime.engine_choice import prompt_file
-    from local_rag.terminal.console import PlainTable
-    from local_rag.text.display import joined, short_path
-
-    def shown(path: Path) -> str:
-        return f"{short_path(path)}{'' if path.exists() else ' (there is none)'}"
-
-    table = PlainTable(gap=1)
-    for name, value, variable in (
+    sources = PlainTable(gap=1)
+    for name, value, to_set in (
         ("config file:", shown(settings.config_folder / "config.yaml"), CONFIG_DIR),
         ("models file:", str(settings.models or "the packaged one"), MODELS),
         ("prompts file:", shown(prompt_file(settings)), CONFIG_DIR),
         ("indexes:", short_path(settings.data_folder / "indexes"), DATA_DIR),
     ):
-        table.add_row(Text(name, "dim"), Text.assemble(value, (f"  [{variable}]", "dim")))
+        sources.add_row(Text(name, "dim"), Text.assemble(value, (f"  [{to_set}]", "dim")))
     for fingerprint, thresholds in calibrated(settings).items():
         pairs = (("relevance", thresholds.relevance), ("answer", thresholds.answer))
         values = joined(f"thresholds.{name} {value:.2f}" for name, value in pairs if value is not None)
-        table.add_row(Text("calibrated:", "dim"), f"{values or 'nothing'}, where not set above, for {fingerprint}")
-    return table
+        sources.add_row(Text("calibrated:", "dim"), f"{values or 'nothing'}, where not set above, for {fingerprint}")
+    write_result(rows, (table, "", sources), as_json=json)
+    return 0
 
 
 def graph(
-    name: Annotated[str, typer.Argument(metavar="GRAPH", help="plain, self-rag, crag or adaptive.")],
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print Mermaid text, also in a terminal.")] = False,
+    name: Annotated[str, argument("GRAPH", "plain, self-rag, crag or adaptive.")],
+    mermaid: Annotated[bool, option("--mermaid", "Print Mermaid text, also in a terminal.")] = False,
 ) -> int:
     """Draw a graph as the settings wire it.
 
@@ -88,7 +74,7 @@ def graph(
     from local_rag.graphs.drawing import drawing
     from local_rag.terminal.console import stdout
 
-    settings = settings_of(None)
+    settings = settings_of()
     options = Options.of(settings.values)
     drawn = drawing(name, options)
     shown = drawn.ascii() if sys.stdout.isatty() and not mermaid else drawn.mermaid()

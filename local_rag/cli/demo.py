@@ -12,8 +12,15 @@ def demo() -> int:
     """
     from rich.text import Text
 
-    from local_rag.diagnostics import demo as handbook
-    from local_rag.diagnostics.demo import DOCUMENTS, INDEX, index_demo
+    from local_rag.diagnostics.demo import (
+        ANSWERED,
+        DOCUMENTS,
+        INDEX,
+        NOT_ANSWERED,
+        ON_SAVED_PAGES,
+        SAVED_PAGES,
+        index_demo,
+    )
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
     from local_rag.terminal.console import write
@@ -23,7 +30,7 @@ def demo() -> int:
 
     display = stderr_display()
     write("", Text(f"$ local-rag index {short_path(DOCUMENTS)} --index {INDEX}", "bold"))
-    settings = settings_of(INDEX, web__enabled="off", web__source=str(handbook.SAVED_PAGES))
+    settings = settings_of(INDEX, web__enabled="off", web__source=str(SAVED_PAGES))
     write(*report_parts(index_demo(settings, display)))
     statuses = []
     with Rag.open(settings, display=display) as rag:
@@ -31,9 +38,9 @@ def demo() -> int:
         for line in rag.choice.lines:
             display.say(line)
         for question, graph, options in (
-            (handbook.ANSWERED, None, ""),
-            (handbook.NOT_ANSWERED, None, ""),
-            (handbook.ON_SAVED_PAGES, "crag", f" --graph crag --web-from {short_path(handbook.SAVED_PAGES)}"),
+            (ANSWERED, None, ""),
+            (NOT_ANSWERED, None, ""),
+            (ON_SAVED_PAGES, "crag", f" --graph crag --web-from {short_path(SAVED_PAGES)}"),
         ):
             write("", Text(f'$ local-rag ask "{question}" --index {INDEX}{options}', "bold"))
             answer = runner.answer(question, graph=graph)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from local_rag.cli.options import EngineOptions, JsonOption, stderr_display, with_options
+from local_rag.cli.options import (
+    EngineOptions,
+    JsonOption,
+    argument,
+    option,
+    stderr_display,
+    with_options,
+    write_result,
+)
 from local_rag.core.errors import UsageError
 
 
 @with_options
 def doctor(
-    question: Annotated[
-        str | None, typer.Argument(metavar="[QUESTION]", help="The question to ask with --network.")
-    ] = None,
+    question: Annotated[str | None, argument("[QUESTION]", "The question to ask with --network.")] = None,
     *,
     options: EngineOptions,
-    network: Annotated[
-        bool, typer.Option("--network", help="Ask a question and list every host that is contacted.")
-    ] = False,
+    network: Annotated[bool, option("--network", "Ask a question and list every host that is contacted.")] = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Compare every row of the index with its digest, however large it is.")
+        bool, option("--deep", "Compare every row of the index with its digest, however large it is.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
@@ -31,7 +33,6 @@ def doctor(
     """
     from local_rag.diagnostics.doctor import run_checks
     from local_rag.diagnostics.network import record_question
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import checks_table, recording_parts
 
     settings = options.settings()

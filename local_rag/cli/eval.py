@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -18,9 +18,12 @@ from local_rag.cli.options import (
     KOption,
     SecondsOption,
     WebFromOption,
+    argument,
+    option,
     settings_of,
     stderr_display,
     with_options,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
@@ -58,28 +61,24 @@ class RunOptions(EngineOptions):
         return super().settings(several=True, **flags)
 
 
-CasesArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="CASES", help="JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")
-]
+CasesArgument = Annotated[list[Path] | None, argument("CASES", "JSON lines, SQuAD, BEIR folder, ClapNQ or HotpotQA.")]
 GraphsOption = Annotated[
     list[str] | None,
-    typer.Option("--graph", metavar="NAME", help="A graph to measure; repeatable. All four if left out."),
+    option("--graph", "A graph to measure; repeatable. All four if left out.", "NAME"),
 ]
 ModesOption = Annotated[
     list[str] | None,
-    typer.Option("--mode", metavar="hybrid|dense|words", help="How to retrieve; repeatable."),
+    option("--mode", "How to retrieve; repeatable.", "hybrid|dense|words"),
 ]
-DemoOption = Annotated[bool, typer.Option("--demo", help="Use the cases and documents that ship with local-rag.")]
-CorpusOption = Annotated[bool, typer.Option("--corpus", help="Index and search the set's own documents.")]
-LimitOption = Annotated[
-    int | None, typer.Option("--limit", metavar="N", min=1, help="Ask only N cases, drawn by --seed.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="N", help="Seed for drawing the cases of --limit.")]
-OnlyOption = Annotated[bool, typer.Option("--retrieval-only", help="Rank passages, answer nothing.")]
+DemoOption = Annotated[bool, option("--demo", "Use the cases and documents that ship with local-rag.")]
+CorpusOption = Annotated[bool, option("--corpus", "Index and search the set's own documents.")]
+LimitOption = Annotated[int | None, option("--limit", "Ask only N cases, drawn by --seed.", "N", min=1)]
+SeedOption = Annotated[int, option("--seed", "Seed for drawing the cases of --limit.", "N")]
+OnlyOption = Annotated[bool, option("--retrieval-only", "Rank passages, answer nothing.")]
 JudgeOption = Annotated[
-    str | None, typer.Option("--judge", metavar="MODEL", help="An Ollama model that judges whether answers are right.")
+    str | None, option("--judge", "An Ollama model that judges whether answers are right.", "MODEL")
 ]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="The folder for the run and its reports.")]
+OutOption = Annotated[Path | None, option("--out", "The folder for the run and its reports.", "DIR")]
 
 
 @eval_app.command("run")
@@ -146,7 +145,6 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) 
     """
     from local_rag.evaluation.evaluate import evaluate
     from local_rag.evaluation.folder import REPORT
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import evaluation_parts
     from local_rag.text.display import short_path
 
@@ -163,8 +161,6 @@ def _evaluate(settings: Settings, cases: CaseSet, plan: Plan, *, as_json: bool) 
 
 def _demo_cases(settings: Settings) -> CaseSet:
     """Index the documents of the shipped cases, and return the cases."""
-    from dataclasses import replace
-
     from local_rag.diagnostics.demo import CASES, index_demo
     from local_rag.evaluation.sets import open_cases
 
@@ -196,15 +192,13 @@ def _check_ranking(retrieval_only: bool, **given: object) -> None:
 
 @eval_app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="The folder of a run, or its name in the data folder.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The folder of the run to compare with it.")],
-    graph_a: Annotated[
-        str | None, typer.Option("--graph-a", metavar="NAME", help="The graph, or mode of retrieval, of A.")
-    ] = None,
+    a: Annotated[Path, argument("A", "The folder of a run, or its name in the data folder.")],
+    b: Annotated[Path, argument("B", "The folder of the run to compare with it.")],
+    graph_a: Annotated[str | None, option("--graph-a", "The graph, or mode of retrieval, of A.", "NAME")] = None,
     graph_b: Annotated[
-        str | None, typer.Option("--graph-b", metavar="NAME", help="The graph, or mode of retrieval, of B; B may be A.")
+        str | None, option("--graph-b", "The graph, or mode of retrieval, of B; B may be A.", "NAME")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the samples of intervals and tests.")] = 0,
+    seed: Annotated[int, option("--seed", "Seed for the samples of intervals and tests.", "N")] = 0,
     json: JsonOption = False,
 ) -> int:
     """Compare two runs case by case.
@@ -212,7 +206,6 @@ def compare(
     The output has the differences, their intervals, and whether they may be chance.
     """
     from local_rag.evaluation.compare import compare as compare_runs
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.evaluation import comparison_parts
 
     comparison = compare_runs(_run_folder(a), _run_folder(b), graph_a=graph_a, graph_b=graph_b, seed=seed)
@@ -224,26 +217,22 @@ def _run_folder(path: Path) -> Path:
     """Return the folder itself, or the run of that name in the data folder."""
     from local_rag.evaluation.folder import FOLDER
 
-    kept = settings_of(None).data_folder / FOLDER / path
+    kept = settings_of().data_folder / FOLDER / path
     return kept if not path.exists() and len(path.parts) == 1 and kept.exists() else path
 
 
 @eval_app.command()
 @with_options
 def make(
-    cases: Annotated[
-        Path, typer.Argument(metavar="CASES.jsonl", help="The file for the cases; new ones are appended.")
-    ],
+    cases: Annotated[Path, argument("CASES.jsonl", "The file for the cases; new ones are appended.")],
     *,
     options: EngineOptions,
-    count: Annotated[int, typer.Option("--count", metavar="N", help="Questions with an answer to propose.")] = 20,
-    unanswerable: Annotated[
-        int, typer.Option("--unanswerable", metavar="N", help="Questions without an answer to propose.")
-    ] = 5,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed for the choice of passages.")] = 0,
-    yes: Annotated[bool, typer.Option("--yes", help="Keep every proposal unread.")] = False,
+    count: Annotated[int, option("--count", "Questions with an answer to propose.", "N")] = 20,
+    unanswerable: Annotated[int, option("--unanswerable", "Questions without an answer to propose.", "N")] = 5,
+    seed: Annotated[int, option("--seed", "Seed for the choice of passages.", "N")] = 0,
+    yes: Annotated[bool, option("--yes", "Keep every proposal unread.")] = False,
     from_feedback: Annotated[
-        bool, typer.Option("--from-feedback", help="Take the answers that you judged on the page instead.")
+        bool, option("--from-feedback", "Take the answers that you judged on the page instead.")
     ] = False,
 ) -> int:
     """Propose cases from your own index.

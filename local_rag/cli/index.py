@@ -8,18 +8,19 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from local_rag.cli.options import (
     EmbedderOption,
     IndexOption,
     JsonOption,
+    argument,
     delete_old,
     history_of,
+    option,
     settings_of,
     stderr_display,
     with_options,
     write_notes,
+    write_result,
 )
 from local_rag.core.documents import EVERYTHING, Narrowing
 from local_rag.core.errors import UsageError
@@ -30,61 +31,49 @@ if TYPE_CHECKING:
 
 
 def index(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and web pages.")] = None,
+    paths: Annotated[list[str] | None, argument("PATH|URL", "Files, folders and web pages.")] = None,
     index: IndexOption = None,
     embedder: EmbedderOption = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option("--exclude", metavar="PATTERN", help="From now on, leave out what matches, as in .gitignore."),
+        option("--exclude", "From now on, leave out what matches, as in .gitignore.", "PATTERN"),
     ] = None,
-    no_exclude: Annotated[
-        list[str] | None, typer.Option("--no-exclude", metavar="PATTERN", help="Undo an earlier --exclude.")
-    ] = None,
-    include_secrets: Annotated[
-        bool, typer.Option("--include-secrets", help="Also index private keys and .env files.")
-    ] = False,
+    no_exclude: Annotated[list[str] | None, option("--no-exclude", "Undo an earlier --exclude.", "PATTERN")] = None,
+    include_secrets: Annotated[bool, option("--include-secrets", "Also index private keys and .env files.")] = False,
     follow_links: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--follow-links/--no-follow-links",
-            help="From now on, also index targets of links that leave a folder.",
+            "From now on, also index targets of links that leave a folder.",
             show_default=False,
         ),
     ] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Also remove files that cannot be reached now.")] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Read unreadable files again, though they are unchanged.")
-    ] = False,
+    prune: Annotated[bool, option("--prune", "Also remove files that cannot be reached now.")] = False,
+    retry: Annotated[bool, option("--retry", "Read unreadable files again, though they are unchanged.")] = False,
     ocr: Annotated[
         bool | None,
-        typer.Option("--ocr/--no-ocr", help="Also read images, and pages without a text layer.", show_default=False),
+        option("--ocr/--no-ocr", "Also read images, and pages without a text layer.", show_default=False),
     ] = None,
-    reembed: Annotated[
-        bool, typer.Option("--reembed", help="Make vectors and word index anew from stored text.")
-    ] = False,
-    no_embed: Annotated[
-        bool, typer.Option("--no-embed", help="Update the text without vectors: search by words.")
-    ] = False,
+    reembed: Annotated[bool, option("--reembed", "Make vectors and word index anew from stored text.")] = False,
+    no_embed: Annotated[bool, option("--no-embed", "Update the text without vectors: search by words.")] = False,
     embed_only: Annotated[
-        bool, typer.Option("--embed-only", help="Only make the vectors that are missing; no file is read.")
+        bool, option("--embed-only", "Only make the vectors that are missing; no file is read.")
     ] = False,
     about: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--about",
-            metavar="TEXT",
-            help='What the files are about, for the router of adaptive; "" restores a summary.',
+            'What the files are about, for the router of adaptive; "" restores a summary.',
+            "TEXT",
             show_default=False,
         ),
     ] = None,
-    chunk_size: Annotated[
-        int | None, typer.Option("--chunk-size", metavar="TOKENS", help="Tokens of a passage.")
-    ] = None,
+    chunk_size: Annotated[int | None, option("--chunk-size", "Tokens of a passage.", "TOKENS")] = None,
     chunk_overlap: Annotated[
-        int | None, typer.Option("--chunk-overlap", metavar="TOKENS", help="Tokens that neighbouring passages share.")
+        int | None, option("--chunk-overlap", "Tokens that neighbouring passages share.", "TOKENS")
     ] = None,
     all_warnings: Annotated[
-        bool, typer.Option("--all-warnings", help="Also list files that an earlier run skipped alike.")
+        bool, option("--all-warnings", "Also list files that an earlier run skipped alike.")
     ] = False,
     json: JsonOption = False,
 ) -> int:
@@ -96,7 +85,6 @@ def index(
     from local_rag.diagnostics.kept import what_quotes
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import Request, command_of, index_files, named
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import report_parts
 
     files, pages = named(paths or [])
@@ -130,16 +118,15 @@ def index(
 
 
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The index to copy: a name, a folder or a URL.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Where to: a name, a folder or a URL.")],
+    source: Annotated[str, argument("FROM", "The index to copy: a name, a folder or a URL.")],
+    target: Annotated[str, argument("TO", "Where to: a name, a folder or a URL.")],
 ) -> int:
     """Copy an index to or from PostgreSQL.
 
     Vectors are copied too. After a stop, the same command continues. Both indexes then have the same `status --digest`.
     """
-    from local_rag.core import cancel
     from local_rag.index.copying import copy as copied
-    from local_rag.runtime.indexing import sync_progress
+    from local_rag.runtime.indexing import stoppable, sync_progress
     from local_rag.runtime.opening import existing_index
     from local_rag.terminal.console import write
     from local_rag.text.display import plural
@@ -147,17 +134,14 @@ def copy(
     folder, target_folder = existing_index(settings_of(source)), settings_of(target).index_path
     display = stderr_display()
     with sync_progress(display) as progress:
-        stopping = "stopping: what is in hand is finished, nothing new begins…"
-        new, there = cancel.stoppable(lambda: copied(folder, target_folder, progress), lambda: display.say(stopping))
+        new, there = stoppable(lambda: copied(folder, target_folder, progress), display)
     write(f"{plural(new, 'file')} copied, {there:,} there already: local-rag status --index {shlex.quote(target)}")
     return 0
 
 
 def status(
     index: IndexOption = None,
-    digest: Annotated[
-        bool, typer.Option("--digest", help="Show only a digest of all passages, to compare two indexes.")
-    ] = False,
+    digest: Annotated[bool, option("--digest", "Show only a digest of all passages, to compare two indexes.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show an index's contents, size and model.
@@ -167,7 +151,6 @@ def status(
     from local_rag.index.index import Index
     from local_rag.runtime.indexing import command_of
     from local_rag.runtime.opening import existing_index, served_by
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import status_table
 
     settings = settings_of(index)
@@ -185,9 +168,7 @@ def status(
 
 @with_options
 def files(
-    within: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH|URL|GLOB", help="Only these files or pages, as after --in.")
-    ] = None,
+    within: Annotated[list[str] | None, argument("PATH|URL|GLOB", "Only these files or pages, as after --in.")] = None,
     narrowing: Narrowing = EVERYTHING,
     index: IndexOption = None,
     json: JsonOption = False,
@@ -198,7 +179,6 @@ def files(
     """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.index import file_lines
 
     folder = existing_index(settings_of(index))
@@ -209,15 +189,13 @@ def files(
 
 
 def remove(
-    paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH|URL", help="Files, folders and pages to remove.")
-    ] = None,
+    paths: Annotated[list[str] | None, argument("PATH|URL", "Files, folders and pages to remove.")] = None,
     index: IndexOption = None,
     keep_out: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--keep-out/--no-keep-out",
-            help="Leave them out of an indexed folder from now on.  [default: asks in a terminal]",
+            "Leave them out of an indexed folder from now on.  [default: asks in a terminal]",
             show_default=False,
         ),
     ] = None,

@@ -10,9 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
-from local_rag.cli.options import IndexesOption, settings_of
+from local_rag.cli.options import IndexesOption, option, settings_of
 from local_rag.core.errors import LocalRagError
 
 PLACES = {
@@ -27,7 +25,7 @@ def mcp(
     index: IndexesOption = None,
     config: Annotated[
         Literal["claude", "vscode", "cursor"] | None,
-        typer.Option("--config", metavar="claude|vscode|cursor", help="Print the settings to paste into this client."),
+        option("--config", "Print the settings to paste into this client.", "claude|vscode|cursor"),
     ] = None,
 ) -> int:
     """Let other programs' models use your files.

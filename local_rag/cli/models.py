@@ -9,16 +9,16 @@ import typer
 from local_rag.cli.options import (
     JsonOption,
     ProfileOption,
+    argument,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
 models_app = typer.Typer(rich_markup_mode=None, help="List, download and try language models.")
 
-NameArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="A model of Ollama; the profile's if left out.")
-]
+NameArgument = Annotated[str | None, argument("NAME", "A model of Ollama; the profile's if left out.")]
 
 
 @models_app.callback(invoke_without_command=True)
@@ -37,10 +37,9 @@ def list_models(
         return 0
     from local_rag.diagnostics.models import model_report
     from local_rag.runtime.engine_choice import QUICK
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import model_parts
 
-    report = model_report(settings_of(None, profile=profile), QUICK)
+    report = model_report(settings_of(profile=profile), QUICK)
     write_result(report, model_parts(report), as_json=json)
     return 0
 
@@ -58,7 +57,7 @@ def pull(
     from local_rag.terminal.console import write
     from local_rag.text.display import format_bytes
 
-    settings = settings_of(None, model=name, profile=profile)
+    settings = settings_of(model=name, profile=profile)
     for pulled in pull_models(settings, stderr_display()):
         size = format_bytes(pulled.size)
         write(f"{pulled.name} is installed ({size}); try it: local-rag models try {pulled.name}")
@@ -81,10 +80,10 @@ def try_(
 
     from local_rag.diagnostics.trial import run_trial
     from local_rag.runtime.engine_choice import open_language_model
-    from local_rag.terminal.console import write, write_result
+    from local_rag.terminal.console import write
     from local_rag.terminal.diagnostics import trial_parts
 
-    settings = settings_of(None, model=name, profile=profile)
+    settings = settings_of(model=name, profile=profile)
     with closing(open_language_model(settings, trial=True)) as engine:
         if not json:
             write(engine.describe)

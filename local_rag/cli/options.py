@@ -22,44 +22,47 @@ if TYPE_CHECKING:
     from local_rag.runtime.history import History
     from local_rag.terminal.console import TerminalDisplay
 
-IndexOption = Annotated[list[str] | None, typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use.")]
+
+def option(name: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option with its help, and what its value is called there; `more` is as for Typer."""
+    return typer.Option(name, help=help, metavar=metavar, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return an argument as its help calls and explains it."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
+IndexOption = Annotated[list[str] | None, option("--index", "The index to use.", "NAME|PATH|URL")]
 IndexesOption = Annotated[
     list[str] | None,
-    typer.Option("--index", metavar="NAME|PATH|URL", help="The index to use; repeatable, to search several."),
+    option("--index", "The index to use; repeatable, to search several.", "NAME|PATH|URL"),
 ]
-EmbedderOption = Annotated[
-    str | None, typer.Option("--embedder", metavar="NAME", help="An embedding model of models.yaml.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write the result as one JSON object.")]
+EmbedderOption = Annotated[str | None, option("--embedder", "An embedding model of models.yaml.", "NAME")]
+JsonOption = Annotated[bool, option("--json", "Write the result as one JSON object.")]
 _LEFT_OUT = re.compile(r"-[^\W\d_]{2}|-[\"“„«]")
 """How a word begins that a query excludes; options of local-rag have two hyphens, and -k is a typing error for --k."""
 
 EngineOption = Annotated[
     str | None,
-    typer.Option("--engine", metavar="auto|ollama|openai|extractive", help="Which engine grades and answers."),
+    option("--engine", "Which engine grades and answers.", "auto|ollama|openai|extractive"),
 ]
-ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="The model for all roles.")]
-ProfileOption = Annotated[
-    str | None, typer.Option("--profile", metavar="NAME", help="A profile of models.yaml, such as 16gb.")
-]
-SecondsOption = Annotated[
-    float | None, typer.Option("--seconds", metavar="S", help="The longest time for a question, in seconds.")
-]
+ModelOption = Annotated[str | None, option("--model", "The model for all roles.", "NAME")]
+ProfileOption = Annotated[str | None, option("--profile", "A profile of models.yaml, such as 16gb.", "NAME")]
+SecondsOption = Annotated[float | None, option("--seconds", "The longest time for a question, in seconds.", "S")]
 WebFromOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--web-from",
-        metavar="FOLDER|INDEX",
-        help="Let crag and adaptive search saved pages, or another index, in place of the web: nothing leaves.",
+        "Let crag and adaptive search saved pages, or another index, in place of the web: nothing leaves.",
+        "FOLDER|INDEX",
     ),
 ]
-LinesOption = Annotated[bool, typer.Option("--json", help="Write each answer as one line of JSON.")]
-KOption = Annotated[int | None, typer.Option("--k", metavar="N", help="Passages retrieved per query.")]
+LinesOption = Annotated[bool, option("--json", "Write each answer as one line of JSON.")]
+KOption = Annotated[int | None, option("--k", "Passages retrieved per query.", "N")]
 FormatOption = Annotated[
     str | None,
-    typer.Option(
-        "--format", metavar="jsonl|squad|beir|clapnq|hotpotqa", help="The format of CASES; guessed if left out."
-    ),
+    option("--format", "The format of CASES; guessed if left out.", "jsonl|squad|beir|clapnq|hotpotqa"),
 ]
 
 
@@ -72,7 +75,7 @@ class Listing(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **flags: Any) -> Settings:
+def settings_of(index: str | Sequence[str] | None = None, *, several: bool = False, **flags: Any) -> Settings:
     """Return the settings in force under these options; None means not given.
 
     Raise UsageError for more than one index unless the command takes `several`.
@@ -87,12 +90,13 @@ def settings_of(index: str | Sequence[str] | None, *, several: bool = False, **f
     return Settings.load(index=index or None, **flags)
 
 
-def history_of(settings: Settings) -> History:
+def history_of(settings: Settings | None = None) -> History:
     """Open the history after deleting entries older than the settings allow; by default nothing is deleted."""
     from local_rag.runtime.history import History
     from local_rag.runtime.history_file import earlier_history
     from local_rag.text.display import joined, plural
 
+    settings = settings or settings_of()
     write_notes(filter(None, [earlier_history(settings.data_folder)]))
     history = History.open(settings.data_folder)
     if days := settings.values.history.keep_days:
@@ -125,6 +129,16 @@ def write_notes(lines: Iterable[str]) -> None:
         stderr().print(line, soft_wrap=True)
 
 
+def write_result(value: object, parts: Iterable[Any], *, as_json: bool) -> None:
+    """Write a result to stdout: `value` as JSON for programs, or the `parts` that show it to people."""
+    from local_rag.terminal.console import write, write_json
+
+    if as_json:
+        write_json(value)
+    else:
+        write(*parts)
+
+
 def stderr_display() -> TerminalDisplay:
     """Return a display on stderr for progress."""
     from local_rag.terminal.console import TerminalDisplay, stderr
@@ -152,55 +166,47 @@ class EngineOptions:
 class QuestionOptions:
     """Hold the options of `ask` and `chat`, in the order of their --help."""
 
-    graph: Annotated[
-        str | None, typer.Option("--graph", metavar="plain|self-rag|crag|adaptive", help="Which graph answers.")
-    ] = None
+    graph: Annotated[str | None, option("--graph", "Which graph answers.", "plain|self-rag|crag|adaptive")] = None
     index: IndexesOption = None
     narrowing: Narrowing = EVERYTHING
     thread: Annotated[
         str | None,
-        typer.Option(
-            "--thread", metavar="NAME", help="Ask in this chat: an existing one is continued, a new name starts one."
-        ),
+        option("--thread", "Ask in this chat: an existing one is continued, a new name starts one.", "NAME"),
     ] = None
     engine: EngineOption = None
     model: ModelOption = None
     profile: ProfileOption = None
     web: Annotated[
         str | None,
-        typer.Option(
-            "--web", metavar="[on|ask|off]", help="Let crag and adaptive search the web; ask: you confirm each query."
-        ),
+        option("--web", "Let crag and adaptive search the web; ask: you confirm each query.", "[on|ask|off]"),
     ] = None
     web_from: WebFromOption = None
     k: KOption = None
     seconds: SecondsOption = None
     sentences: Annotated[
         int | None,
-        typer.Option("--sentences", metavar="N", help="How many sentences, items or rows an answer has at most."),
+        option("--sentences", "How many sentences, items or rows an answer has at most.", "N"),
     ] = None
-    style: Annotated[
-        str | None, typer.Option("--style", metavar="short|list|steps|table", help="The layout of answers.")
-    ] = None
+    style: Annotated[str | None, option("--style", "The layout of answers.", "short|list|steps|table")] = None
     language: Annotated[
         str | None,
-        typer.Option("--language", metavar="NAME", help="The language of answers, such as German; by default yours."),
+        option("--language", "The language of answers, such as German; by default yours.", "NAME"),
     ] = None
     direct: Annotated[
         bool | None,
-        typer.Option("--direct/--no-direct", help="Allow answers that use none of your files.", show_default=False),
+        option("--direct/--no-direct", "Allow answers that use none of your files.", show_default=False),
     ] = None
     strict: Annotated[
         bool | None,
-        typer.Option("--strict/--no-strict", help="Remove sentences that no passage supports.", show_default=False),
+        option("--strict/--no-strict", "Remove sentences that no passage supports.", show_default=False),
     ] = None
     explain: Annotated[
         bool | None,
-        typer.Option("--explain/--no-explain", help="Ask the graders to give reasons.", show_default=False),
+        option("--explain/--no-explain", "Ask the graders to give reasons.", show_default=False),
     ] = None
     json: JsonOption = False
-    trace: Annotated[bool, typer.Option("--trace", help="Show each step and verdict on stderr.")] = False
-    no_record: Annotated[bool, typer.Option("--no-record", help="Record no run (see local-rag runs).")] = False
+    trace: Annotated[bool, option("--trace", "Show each step and verdict on stderr.")] = False
+    no_record: Annotated[bool, option("--no-record", "Record no run (see local-rag runs).")] = False
     embedder: EmbedderOption = None
 
     def settings(self) -> Settings:
@@ -243,7 +249,7 @@ def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
         elif kind is not Narrowing:
             yield _option(field.name, types[field.name], field.default)
         elif condition := CONDITIONS.get(field.name):
-            shown = typer.Option(condition.option, metavar=condition.metavar, help=condition.help)
+            shown = option(condition.option, condition.help, condition.metavar)
             yield _option(field.name, Annotated[(list[str] if condition.several else str) | None, shown], None)
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from local_rag.cli.options import IndexOption, JsonOption, settings_of
+from local_rag.cli.options import IndexOption, JsonOption, argument, settings_of, write_result
 from local_rag.core.documents import Narrowing
 
 
 def outline(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file or page of the index, or a glob of some.")],
+    file: Annotated[str, argument("FILE", "A file or page of the index, or a glob of some.")],
     index: IndexOption = None,
     json: JsonOption = False,
 ) -> int:
@@ -22,8 +20,7 @@ def outline(
     """
     from local_rag.index.index import Index
     from local_rag.runtime.opening import existing_index
-    from local_rag.terminal.console import write_result
-    from local_rag.terminal.files import outline_lines
+    from local_rag.terminal.answers import outline_lines
 
     with Index.open(existing_index(settings_of(index))) as opened:
         outlines = {file.path: opened.outline(file.path) for file in opened.files(Narrowing((file,)))}

@@ -6,19 +6,17 @@ from typing import Annotated
 
 import typer
 
-from local_rag.cli.options import JsonOption, settings_of
+from local_rag.cli.options import JsonOption, argument, option, settings_of, write_result
 
 prompts_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show the texts sent to a model.")
 
-NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="A prompt; all if left out.")]
+NameArgument = Annotated[str | None, argument("NAME", "A prompt; all if left out.")]
 
 
 @prompts_app.command("show")
 def prompts_show(
     name: NameArgument = None,
-    default: Annotated[
-        bool, typer.Option("--default", help="Show the texts of local-rag in the form of prompts.yaml.")
-    ] = False,
+    default: Annotated[bool, option("--default", "Show the texts of local-rag in the form of prompts.yaml.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show each prompt text and its origin.
@@ -28,9 +26,8 @@ def prompts_show(
     passages with their fences and order, and the form of the reply.
     """
     from local_rag.diagnostics.prompts import as_yaml, shown_prompts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.diagnostics import prompt_parts
 
-    shown = shown_prompts(settings_of(None), name, default=default)
+    shown = shown_prompts(settings_of(), name, default=default)
     write_result(shown, as_yaml(shown) if default else prompt_parts(shown), as_json=json)
     return 0

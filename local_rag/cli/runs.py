@@ -12,9 +12,12 @@ from local_rag.cli.options import (
     IndexOption,
     JsonOption,
     Listing,
+    argument,
     history_of,
+    option,
     settings_of,
     stderr_display,
+    write_result,
 )
 from local_rag.core.errors import UsageError
 
@@ -27,22 +30,19 @@ runs_app = typer.Typer(
     help="Inspect, repeat or delete past questions.",
 )
 
-RunArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="The ID of a run in local-rag runs, its beginning, or: last.")
-]
+RunArgument = Annotated[str, argument("ID", "The ID of a run in local-rag runs, its beginning, or: last.")]
 
 
 @runs_app.command("list")
 def list_(
     index: IndexOption = None,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help="Only runs with this status: abstained, failed, …")
+        str | None, option("--status", "Only runs with this status: abstained, failed, …", "STATUS")
     ] = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N runs.")] = None,
+    last: Annotated[int | None, option("--last", "Only the last N runs.", "N", min=1)] = None,
     json: JsonOption = False,
 ) -> int:
     """List the runs, the last one first."""
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.history import runs_table
 
     settings = settings_of(index)
@@ -58,7 +58,7 @@ def list_(
 @runs_app.command()
 def show(
     id: RunArgument,
-    full: Annotated[bool, typer.Option("--full", help="Show passages and rejected drafts in full.")] = False,
+    full: Annotated[bool, option("--full", "Show passages and rejected drafts in full.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Show the steps, passages and answer of a run.
@@ -67,7 +67,6 @@ def show(
     file has changed.
     """
     from local_rag.runtime.kept import RunPassages
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.history import plain_run, run_parts
 
     run = _run(id)
@@ -79,9 +78,7 @@ def show(
 @runs_app.command()
 def again(
     id: RunArgument,
-    web: Annotated[
-        str | None, typer.Option("--web", metavar="[on|ask|off]", help="Allow web searches, as in local-rag ask.")
-    ] = None,
+    web: Annotated[str | None, option("--web", "Allow web searches, as in local-rag ask.", "[on|ask|off]")] = None,
     json: JsonOption = False,
 ) -> int:
     """Ask the question of a run again.
@@ -92,7 +89,6 @@ def again(
     from local_rag.cli.ask import exit_code
     from local_rag.runtime.rag import Rag
     from local_rag.terminal.answers import answer_parts
-    from local_rag.terminal.console import write_result
     from local_rag.terminal.questions import QuestionRunner
 
     run = _run(id)
@@ -115,16 +111,14 @@ def again(
 @runs_app.command()
 def case(
     id: RunArgument,
-    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl", help="The file that the case is appended to.")],
-    answer: Annotated[
-        list[str] | None, typer.Option("--answer", metavar="TEXT", help="A right answer in words; repeatable.")
-    ] = None,
+    cases: Annotated[Path, argument("CASES.jsonl", "The file that the case is appended to.")],
+    answer: Annotated[list[str] | None, option("--answer", "A right answer in words; repeatable.", "TEXT")] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option("--source", metavar="FILE[:PAGE]", help="A source of a right answer; repeatable."),
+        option("--source", "A source of a right answer; repeatable.", "FILE[:PAGE]"),
     ] = None,
-    unanswerable: Annotated[bool, typer.Option("--unanswerable", help="The files do not answer it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="The run was right: use its sources or its abstention.")] = False,
+    unanswerable: Annotated[bool, option("--unanswerable", "The files do not answer it.")] = False,
+    yes: Annotated[bool, option("--yes", "The run was right: use its sources or its abstention.")] = False,
 ) -> int:
     """Make a case for local-rag eval from a run.
 
@@ -137,7 +131,7 @@ def case(
 
     run = _run(id)
     case, file = keep_case(
-        settings_of(None),
+        settings_of(),
         run,
         cases,
         answers=answer or (),
@@ -151,11 +145,9 @@ def case(
 
 @runs_app.command()
 def delete(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="The runs to delete.")] = None,
-    all: Annotated[bool, typer.Option("--all", help="Delete all runs.")] = False,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="YYYY-MM-DD", help="Delete runs from before this day (UTC).")
-    ] = None,
+    ids: Annotated[list[str] | None, argument("ID", "The runs to delete.")] = None,
+    all: Annotated[bool, option("--all", "Delete all runs.")] = False,
+    before: Annotated[str | None, option("--before", "Delete runs from before this day (UTC).", "YYYY-MM-DD")] = None,
     index: IndexOption = None,
 ) -> int:
     """Delete runs permanently.
@@ -188,9 +180,9 @@ def _index_of(run: KeptRun) -> str:
     from local_rag.config.settings import full_name, index_path
 
     name = str(run.conditions["index"]["name"])
-    return name if full_name(index_path(name, settings_of(None).data_folder)) == run.folder else run.folder
+    return name if full_name(index_path(name, settings_of().data_folder)) == run.folder else run.folder
 
 
 def _run(name: str) -> KeptRun:
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         return history.run(name)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from local_rag.cli.options import IndexesOption, delete_old, stderr_display
+from local_rag.cli.options import IndexesOption, delete_old, option, stderr_display
 from local_rag.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,16 +17,16 @@ if TYPE_CHECKING:
 
 def serve(
     index: IndexesOption = None,
-    port: Annotated[int | None, typer.Option("--port", metavar="N", min=1, max=65535, help="The port.")] = None,
+    port: Annotated[int | None, option("--port", "The port.", "N", min=1, max=65535)] = None,
     root: Annotated[
         list[Path] | None,
-        typer.Option("--root", metavar="FOLDER", help="A folder below which the page may add folders; repeatable."),
+        option("--root", "A folder below which the page may add folders; repeatable.", "FOLDER"),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep the indexes up to date as files change.")] = False,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Serve the handbook that ships with local-rag.")] = False,
-    print_key: Annotated[bool, typer.Option("--print-key", help="Print the key of the API, for programs.")] = False,
-    print_url: Annotated[bool, typer.Option("--print-url", help="Print the address of the server that runs.")] = False,
+    watch: Annotated[bool, option("--watch", "Keep the indexes up to date as files change.")] = False,
+    no_browser: Annotated[bool, option("--no-browser", "Only print the address.")] = False,
+    demo: Annotated[bool, option("--demo", "Serve the handbook that ships with local-rag.")] = False,
+    print_key: Annotated[bool, option("--print-key", "Print the key of the API, for programs.")] = False,
+    print_url: Annotated[bool, option("--print-url", "Print the address of the server that runs.")] = False,
 ) -> int:
     """Ask, search and manage files in a browser.
 

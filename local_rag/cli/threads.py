@@ -9,19 +9,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from local_rag.cli.options import IndexOption, JsonOption, Listing, delete_old, history_of, settings_of
-from local_rag.core.errors import UsageError, reason_of
+from local_rag.cli.options import (
+    IndexOption,
+    JsonOption,
+    Listing,
+    argument,
+    delete_old,
+    history_of,
+    option,
+    settings_of,
+    write_result,
+)
+from local_rag.core.errors import IndexMissing, UsageError, reason_of
 
 if TYPE_CHECKING:
     from local_rag.index.path_labels import PathLabels
 
 threads_app = typer.Typer(cls=Listing, rich_markup_mode=None, help="List, show, export or delete stored chats.")
 
-VerdictsOption = Annotated[bool, typer.Option("--verdicts", help="Show every verdict of each question.")]
-TurnOption = Annotated[
-    int | None, typer.Option("--turn", metavar="N", help="Show the chat as it stood after its N-th question.")
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a chat, as local-rag threads lists it.")]
+VerdictsOption = Annotated[bool, option("--verdicts", "Show every verdict of each question.")]
+TurnOption = Annotated[int | None, option("--turn", "Show the chat as it stood after its N-th question.", "N")]
+NameArgument = Annotated[str, argument("NAME", "The name of a chat, as local-rag threads lists it.")]
 
 
 @threads_app.command("list")
@@ -31,9 +39,8 @@ def list_(json: JsonOption = False) -> int:
     The list also shows when each chat was last used.
     """
     from local_rag.terminal.answers import threads_table
-    from local_rag.terminal.console import write_result
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         kept = history.threads()
     listing = threads_table(kept) if kept else "There are no threads yet: local-rag chat begins one."
     write_result(kept, [listing], as_json=json)
@@ -49,9 +56,8 @@ def show(
     Each answer comes with its path through the graph.
     """
     from local_rag.terminal.answers import turns_table
-    from local_rag.terminal.console import write_result
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         turns = history.turns(name, turn)
     write_result({"thread": name, "turns": turns}, [turns_table(turns, _labels(), verdicts=verdicts)], as_json=json)
     return 0
@@ -60,9 +66,7 @@ def show(
 @threads_app.command()
 def export(
     name: NameArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.md", help="A new file; stdout if left out.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "A new file; stdout if left out.", "FILE.md")] = None,
     verdicts: VerdictsOption = False,
 ) -> int:
     """Write a chat as Markdown.
@@ -74,7 +78,7 @@ def export(
     from local_rag.terminal.console import write
     from local_rag.text.display import short_path
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         turns = history.turns(name)
         sources = next((kept.sources for kept in history.quoting() if (kept.kind, kept.name) == ("chat", name)), ())
     page = chat_markdown(name, turns, verdicts=verdicts)
@@ -90,7 +94,7 @@ def export(
         ) from error
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {reason_of(error)}", hint="--out chat.md") from error
-    enter(settings_of(None).data_folder, "export", out, sources=sources)
+    enter(settings_of().data_folder, "export", out, sources=sources)
     write(f"written: {short_path(out)}")
     return 0
 
@@ -98,7 +102,7 @@ def export(
 @threads_app.command()
 def rename(
     name: NameArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name, one line.")],
+    new: Annotated[str, argument("NEW", "The new name, one line.")],
 ) -> int:
     """Give a chat another name.
 
@@ -106,7 +110,7 @@ def rename(
     """
     from local_rag.terminal.console import write
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         write(f"renamed the thread {name} to {history.rename(name, new)}")
     return 0
 
@@ -120,7 +124,7 @@ def delete(name: NameArgument) -> int:
     from local_rag.terminal.console import confirm, write
     from local_rag.text.display import plural
 
-    with history_of(settings_of(None)) as history:
+    with history_of() as history:
         count = plural(history.thread(name).turns, "question")
         if not confirm(f"Delete the thread {name} ({count})?"):
             return 1
@@ -132,12 +136,11 @@ def delete(name: NameArgument) -> int:
 
 def _labels() -> PathLabels:
     """Return short names for files of the index in force, which most chats are about."""
-    from local_rag.core.errors import IndexMissing
     from local_rag.index.index import Index
     from local_rag.index.path_labels import PathLabels
 
     try:
-        return PathLabels(Index.inspect(settings_of(None).index_path).roots, Path.cwd())
+        return PathLabels(Index.inspect(settings_of().index_path).roots, Path.cwd())
     except IndexMissing:
         return PathLabels((), Path.cwd())
 
@@ -145,12 +148,10 @@ def _labels() -> PathLabels:
 def kept(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PATH|URL|NAME", help="Only what quotes these files, folders or pages, or is one of them."
-        ),
+        argument("PATH|URL|NAME", "Only what quotes these files, folders or pages, or is one of them."),
     ] = None,
     index: IndexOption = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed; asks first in a terminal.")] = False,
+    delete: Annotated[bool, option("--delete", "Delete what is listed; asks first in a terminal.")] = False,
     json: JsonOption = False,
 ) -> int:
     """List or delete what quotes your files.
@@ -160,7 +161,7 @@ def kept(
     """
     from local_rag.diagnostics import kept as keeping
     from local_rag.diagnostics.kept import counted, locations
-    from local_rag.terminal.console import confirm, stderr, write, write_result
+    from local_rag.terminal.console import confirm, stderr, write
     from local_rag.terminal.history import kept_table
 
     settings = settings_of(index)

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -21,9 +21,7 @@ from local_rag.config.values import Thresholds
 from local_rag.config.yaml_file import read_yaml
 from local_rag.core.errors import ConfigError, EngineError
 from local_rag.core.private_files import exclusive, make_folder, replace_file
-
-if TYPE_CHECKING:
-    from local_rag.core.protocols import Embedder, Engine, Reranker
+from local_rag.core.protocols import Embedder, Engine, Reranker
 
 FILE = "calibration.yaml"
 WAIT = 10

@@ -17,10 +17,11 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from local_rag.config.models import total_memory
+from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import DATA_DIR, Settings
 from local_rag.core.errors import IndexMissing, LocalRagError, ModelMissing
 from local_rag.diagnostics.check import SET_UP, Check, guarded
-from local_rag.diagnostics.server import server_checks
+from local_rag.index.index import Index
 from local_rag.index.store.commands import index_name
 from local_rag.index.store.sqlite.folder import DATABASE
 from local_rag.text.display import format_bytes, home_path, joined, plural, waiting_line
@@ -34,7 +35,7 @@ MEMORY = 2_000_000_000
 
 def run_checks(settings: Settings, *, deep: bool = False) -> list[Check]:
     """Run all checks in the order in which problems should be fixed; `deep` compares every row of the index."""
-    every = dict(_CHECKS) | {"index": partial(_index, deep=deep)}
+    every = _CHECKS | {"index": partial(_index, deep=deep)}
     return [found for name, check in every.items() for found in guarded(name, check, settings)]
 
 
@@ -230,6 +231,31 @@ def _index(settings: Settings, *, deep: bool = False) -> Iterator[Check]:
     yield Check("fingerprint", "ok", f"{status.fingerprint}: made with {status.embedder}, which is the one in use")
 
 
+def server_checks(index: Index) -> Iterator[Check]:
+    """Yield the checks of an index on a server; none for an index in a folder."""
+    if not isinstance(index.path, ServerIndex):
+        return
+    from local_rag.index.store.postgres import schema
+    from local_rag.index.store.postgres.store import PostgresStore
+
+    assert isinstance(index.store, PostgresStore)
+    server, (version, pgvector, guarded, grants) = index.path, index.store.described()
+    secured = f"row-level security on {plural(guarded, 'table')}"
+    yield Check("server", "ok", f"PostgreSQL {version}, pgvector {pgvector}, {secured}")
+    for kind in ("reader", "writer"):
+        role = schema.role(server, kind)
+        granted = next((f"{what} on {plural(count, 'table')}" for name, what, count in grants if name == role), "")
+        fix = "" if granted else _lines(schema.roles_sql(server))
+        yield Check(
+            kind, "ok" if granted else "note", f"{role}: {granted or 'not there: nobody but its owner reads'}", fix
+        )
+
+
+def _lines(sql: str) -> str:
+    """Return the SQL with one statement per line."""
+    return "\n".join(f"{' '.join(each.split())};" for each in sql.split(";\n") if each.strip()).replace(";;", ";")
+
+
 def _calibration(settings: Settings) -> Iterator[Check]:
     """Check which calibrated thresholds are in force."""
     from local_rag.config.calibrated import calibrated
@@ -268,19 +294,19 @@ def _ollama(settings: Settings) -> Iterator[Check]:
     yield from ollama_checks(settings)
 
 
-_CHECKS: tuple[tuple[str, Callable[[Settings], Iterator[Check]]], ...] = (
-    ("Python", _python),
-    ("packages", _packages),
-    ("disk", _disk),
-    ("encryption", _encryption),
-    ("permissions", _permissions),
-    ("memory", _memory),
-    ("models.yaml", _models),
-    ("prompts.yaml", _prompts),
-    ("embedder", _embedder),
-    ("evaluator", _evaluator),
-    ("index", _index),
-    ("calibration", _calibration),
-    ("fallback corpus", _fallback_corpus),
-    ("Ollama", _ollama),
-)
+_CHECKS: dict[str, Callable[[Settings], Iterator[Check]]] = {
+    "Python": _python,
+    "packages": _packages,
+    "disk": _disk,
+    "encryption": _encryption,
+    "permissions": _permissions,
+    "memory": _memory,
+    "models.yaml": _models,
+    "prompts.yaml": _prompts,
+    "embedder": _embedder,
+    "evaluator": _evaluator,
+    "index": _index,
+    "calibration": _calibration,
+    "fallback corpus": _fallback_corpus,
+    "Ollama": _ollama,
+}

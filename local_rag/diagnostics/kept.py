@@ -16,10 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from local_rag.config.server_index import IndexAddress
-from local_rag.config.settings import full_name
+from local_rag.config.settings import Settings, full_name
 from local_rag.core.errors import LocalRagError
 from local_rag.evaluation import folder as run_folder
 from local_rag.index.index import Index
@@ -30,9 +29,6 @@ from local_rag.runtime.history_file import FILE
 from local_rag.runtime.kept import Kept
 from local_rag.runtime.written import forget_deleted, written
 from local_rag.text.display import is_url, joined, normal, plural
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
 
 _QUOTED = re.compile(rb'"(?:source|file|url)": ?("(?:[^"\\]|\\.)*")')
 """The places in records and cases that name a file."""
@@ -93,14 +89,11 @@ def _quotes(item: Kept, names: set[str], below: tuple[str, ...]) -> bool:
 def delete(settings: Settings, chosen: Sequence[Kept]) -> list[Kept]:
     """Delete items permanently, and return those that are left for the reason of `why_left`; raise OSError."""
     left = [item for item in chosen if item.kind in LEFT]
-    names = {
-        kind: [item.name for item in chosen if item.kind == kind]
-        for kind in ("chat", "question", "feedback", "file answer")
-    }
+    kinds = {"threads": "chat", "runs": "question", "judgements": "feedback", "of_files": "file answer"}
+    names = {option: [item.name for item in chosen if item.kind == kind] for option, kind in kinds.items()}
     if any(names.values()):
         with History.open(settings.data_folder) as history:
-            named = (names[kind] for kind in ("chat", "question", "feedback", "file answer"))
-            history.delete(**dict(zip(("threads", "runs", "judgements", "of_files"), named, strict=True)))
+            history.delete(**names)
     for item in chosen:
         if item.kind == "run":
             _delete_run(Path(item.name))

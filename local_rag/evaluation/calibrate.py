@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from langchain_core.documents import Document
 
 from local_rag.config.calibrated import keep as keep_thresholds
 from local_rag.config.calibrated import thresholds_for
@@ -22,6 +24,7 @@ from local_rag.core.errors import DeadlineExceeded, EngineError, LocalRagError, 
 from local_rag.core.progress import Display
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Relevance
+from local_rag.evaluation.cases import Case
 from local_rag.evaluation.curves import bins_of, calibration_error
 from local_rag.evaluation.matching import held
 from local_rag.evaluation.metrics import containment
@@ -44,11 +47,6 @@ from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import without_marks
-
-if TYPE_CHECKING:
-    from langchain_core.documents import Document
-
-    from local_rag.evaluation.cases import Case
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -85,11 +85,6 @@ def is_right(case: Case, record: Record) -> bool | None:
     return has_answers(case) and bool(containment(without_marks(record["answer"]["text"]), case.answers))
 
 
-def is_correct(grade: Record) -> bool:
-    """Return whether a verdict on a labelled passage is right; an unreadable one is not."""
-    return bool(grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant"))
-
-
 def _ranked(metric: Callable[[Sequence[str], Mapping[str, float]], float]) -> Of:
     return lambda case, record: metric(record["units"], record["gains"]) if record["gains"] else None
 
@@ -117,10 +112,6 @@ def _decided(case: Case, record: Record, answerable: Sequence[bool] = (True, Fal
     return float(is_answered(record) == case.answerable) if case.answerable in answerable else None
 
 
-def _refused_rightly(case: Case, record: Record) -> float | None:
-    return None if is_answered(record) or case.answerable is None else float(not case.answerable)
-
-
 def _certainty(record: Record) -> str:
     return str(record["answer"].get("certainty", "")) if is_answered(record) else ""
 
@@ -137,14 +128,6 @@ def _right_at(level: str) -> Of:
     return of
 
 
-def _sure_of_nothing(case: Case, record: Record) -> float | None:
-    return float(_certainty(record) == "sure") if case.answerable is False else None
-
-
-def _cited_rightly(case: Case, record: Record) -> float | None:
-    return mean([bool(citation["holds"]) for citation in record["cited"]]) if case.relevant else None
-
-
 def _cited_of_all(case: Case, record: Record) -> float | None:
     if not case.relevant or not is_answered(record):
         return None
@@ -154,19 +137,6 @@ def _cited_of_all(case: Case, record: Record) -> float | None:
 def _backed(case: Case, record: Record) -> float | None:
     sentences = record["sentences"]
     return sentences["verified"] / sentences["total"] if sentences["total"] else None
-
-
-def _false_irrelevant(case: Case, record: Record) -> float | None:
-    return mean([grade["verdict"] == "irrelevant" for grade in once_graded(record) if grade["gold"]])
-
-
-def _judged(case: Case, record: Record) -> float | None:
-    """Return 1 for an answer that the judge calls right, else 0; an abstention is not shown to the judge."""
-    return {"right": 1.0, "wrong": 0.0, "abstained": 0.0}.get(record["verdict"])
-
-
-def _unreadable(case: Case, record: Record) -> float | None:
-    return None if record["verdict"] == "abstained" else float(record["verdict"] == "unparsed")
 
 
 def _agreed(case: Case, record: Record) -> float | None:
@@ -215,7 +185,8 @@ FIGURES = (
                    "share of these that hold a reference answer; none does where the files do not answer"),
         )
     ),
-    Figure("Certainty", "sure, not in files", _sure_of_nothing,
+    Figure("Certainty", "sure, not in files",
+           lambda case, record: float(_certainty(record) == "sure") if case.answerable is False else None,
            "questions that the files do not answer, and that got an answer shown as “sure”", "count", "less"),
     Figure("Certainty", "without files", lambda case, record: float(record["answer"]["status"] == "direct"),
            "answered from what the model knows", "count", None),
@@ -224,16 +195,23 @@ FIGURES = (
     Figure("Refusals", "answered", partial(_decided, answerable=(True,)), "share of answerable questions answered"),
     Figure("Refusals", "refused", partial(_decided, answerable=(False,)), "share of unanswerable questions refused"),
     Figure("Refusals", "balanced", _decided, "mean of these two (balanced accuracy); chance gets .500", balanced=True),
-    Figure("Refusals", "precision", _refused_rightly, "share of refusals that were right", better=None),
+    Figure("Refusals", "precision",
+           lambda case, record: None if is_answered(record) or case.answerable is None else float(not case.answerable),
+           "share of refusals that were right", better=None),
     Figure("Citations", "verified", lambda case, record: mean([citation["verified"] for citation in record["cited"]]),
            "share of an answer's citations whose quote carries the sentence (by code)"),
-    Figure("Citations", "precision", _cited_rightly, "share of its citations whose passage holds something relevant"),
+    Figure("Citations", "precision",
+           lambda case, record: mean([bool(each["holds"]) for each in record["cited"]]) if case.relevant else None,
+           "share of its citations whose passage holds something relevant"),
     Figure("Citations", "recall", _cited_of_all, "share of what is relevant that it cites"),
     Figure("Citations", "sentences", _backed, "share of its sentences with a verified citation"),
     Figure("Grading of passages", "accuracy",
-           lambda case, record: mean([is_correct(grade) for grade in once_graded(record) if grade["gold"] is not None]),
+           lambda case, record: mean([grade["verdict"] == ("relevant" if grade["gold"] else "irrelevant")
+                                      for grade in once_graded(record) if grade["gold"] is not None]),
            "share of a question's verdicts that agree with the labels; a file that is named alone labels no passage"),
-    Figure("Grading of passages", "false irrelevant", _false_irrelevant,
+    Figure("Grading of passages", "false irrelevant",
+           lambda case, record: mean([grade["verdict"] == "irrelevant"
+                                      for grade in once_graded(record) if grade["gold"]]),
            "share of its passages labelled relevant that were called irrelevant", better="less"),
     Figure("Grading of passages", "unread",
            lambda case, record: mean([grade["verdict"] == "unparsed" for grade in once_graded(record)]),
@@ -243,10 +221,14 @@ FIGURES = (
     Figure("Fallback corpus", "cited",
            lambda case, record: float(any(each.get("fallback_corpus") for each in record["answer"]["citations"])),
            "answers that cite something of it", "count", None),
-    Figure("Judge", "right", _judged, "the judge called the answer right; a refusal is not"),
+    Figure("Judge", "right",
+           lambda case, record: {"right": 1.0, "wrong": 0.0, "abstained": 0.0}.get(record["verdict"]),
+           "the judge called the answer right; a refusal is not"),
     Figure("Judge", "agreement", _agreed, "share of its verdicts that agree with whether the text contains an answer",
            better=None),
-    Figure("Judge", "unread", _unreadable, "share of the judge's verdicts that could not be read", better=None),
+    Figure("Judge", "unread",
+           lambda case, record: None if record["verdict"] == "abstained" else float(record["verdict"] == "unparsed"),
+           "share of the judge's verdicts that could not be read", better=None),
     Figure("Cost", "seconds", lambda case, record: float(record["answer"]["seconds"]), "seconds of a question",
            "seconds", "less"),
     Figure("Cost", "calls", _used("calls"), "calls to a language model, mean per question", "number", "less"),

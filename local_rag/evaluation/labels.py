@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from local_rag.config.settings import full_name
+from local_rag.config.settings import Settings, full_name
+from local_rag.core.answer import Answer
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.evaluation.cases import Case, CaseFile, Target, named
 from local_rag.evaluation.matching import located, lookup, tails
@@ -19,10 +19,6 @@ from local_rag.runtime.kept import Judgement, KeptRun
 from local_rag.runtime.written import enter
 from local_rag.text.display import short_path
 from local_rag.text.markup import as_read
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
-    from local_rag.core.answer import Answer
 
 
 def keep_case(
@@ -167,8 +163,6 @@ def _named(sources: Sequence[str], files: Sequence[str]) -> tuple[Target, ...]:
 
 def _files_of(folder: str) -> list[str]:
     """Return the files of the index in a folder; none if it cannot be read."""
-    from local_rag.config.settings import Settings
-
     if folder:
         with suppress(LocalRagError), Index.open(Settings.load().path_of(folder)) as index:
             return list(index.store.paths())

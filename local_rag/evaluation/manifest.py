@@ -12,15 +12,13 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from local_rag.config.settings import NO_MATTER
+from local_rag.config.settings import NO_MATTER, Settings, names
 from local_rag.core.serialization import to_plain
-from local_rag.evaluation.cases import line_of
+from local_rag.evaluation.cases import Case, line_of
 from local_rag.evaluation.folder import FORMAT
 
 if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
     from local_rag.core.protocols import Engine
-    from local_rag.evaluation.cases import Case
     from local_rag.evaluation.runner import Plan
     from local_rag.evaluation.sets import CaseSet
     from local_rag.index.index import Index
@@ -171,8 +169,6 @@ def fingerprint(cases: Sequence[Case]) -> str:
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
-    from local_rag.config.settings import names
-
     return {name: to_plain(settings.get(name)) for name in names() if name not in _RECORDED}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from local_rag.core.answer import Answer
+from local_rag.core.answer import Answer, Citation
 from local_rag.core.events import Event, Retrieved, Step
 from local_rag.core.serialization import to_plain
 from local_rag.evaluation.matching import held, same_file
@@ -16,7 +16,6 @@ from local_rag.text.words import words
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-    from local_rag.core.answer import Citation
     from local_rag.evaluation.cases import Case
     from local_rag.evaluation.folder import Record
 

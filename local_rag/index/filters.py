@@ -30,6 +30,9 @@ KINDS = {
 }
 """The suffixes of each kind of file; pages of the web are html, and `web` means them alone."""
 
+Within = Narrowing | Sequence[str]
+"""The part of an index that is meant: a narrowing, or files, folders and globs."""
+
 SUGGESTED = 5
 """Suffixes, or authors, of the index that a message names."""
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from local_rag.config.server_index import IndexAddress
-from local_rag.core.documents import Catalog, FileChange, Narrowing
+from local_rag.core.documents import Catalog, FileChange
 from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.filters import NothingLeft
+from local_rag.index.filters import NothingLeft, Within
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.values import IndexedFile, Stored
@@ -79,14 +79,14 @@ class JointIndex:
             best.setdefault(same, passage)
         return list(best.values())[: max(0, k)]
 
-    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+    def also_in(self, passages: Sequence[Document], within: Within = ()) -> dict[str, list[str]]:
         found = self._filtered(lambda _, index: [*index.also_in(passages, within).items()])
         every: dict[str, dict[str, None]] = {}
         for key, paths in found:
             every.setdefault(key, {}).update(dict.fromkeys(paths))
         return {key: [*paths] for key, paths in every.items()}
 
-    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
+    def as_retriever(self, k: int = 4, within: Within = (), **options: Any) -> BaseRetriever:
         from local_rag.index.langchain import retriever_of
 
         return retriever_of(self, k, within, **options)
@@ -98,7 +98,7 @@ class JointIndex:
     def tables(self, documents: Sequence[Document]) -> list[bytes]:
         return [max(each) for each in zip(*(index.tables(documents) for index in self._indexes), strict=True)]
 
-    def files_with(self, wanted: str, within: Narrowing | Sequence[str] = (), kind: str = "") -> list[FileHit]:
+    def files_with(self, wanted: str, within: Within = (), kind: str = "") -> list[FileHit]:
         found = self._filtered(lambda name, index: [(name, hit) for hit in index.files_with(wanted, within, kind)])
         hits = {hit.passage.metadata["source"]: hit._replace(passage=_named(hit.passage, name)) for name, hit in found}
         return sorted(hits.values(), key=lambda hit: hit.near)
@@ -110,7 +110,7 @@ class JointIndex:
         each = ((name, index.passages_of(source)) for name, index in self._named.items())
         return next(([_named(passage, name) for passage in found] for name, found in each if found), [])
 
-    def whole_files(self, name: str, within: Narrowing | Sequence[str] = ()) -> list[str]:
+    def whole_files(self, name: str, within: Within = ()) -> list[str]:
         return list(dict.fromkeys(self._filtered(lambda _, index: index.whole_files(name, within))))
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
@@ -147,7 +147,7 @@ class JointIndex:
     def changed(self, sources: Collection[str] | None = None) -> dict[str, FileChange]:
         return {path: became for index in self._indexes for path, became in index.changed(sources).items()}
 
-    def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
+    def files(self, within: Within = ()) -> list[IndexedFile]:
         return self._filtered(lambda _, index: index.files(within))
 
     def path_labels(self, here: Path | None = None) -> PathLabels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from langsmith import tracing_context
 from local_rag.core.asynchronous import on_a_thread
 from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import UsageError
+from local_rag.index.filters import Within
 from local_rag.index.parse import parsed_file
 from local_rag.index.parse.properties import from_mapping
 from local_rag.text.display import is_url, normal, shorten
@@ -74,7 +75,7 @@ class IndexRetriever(BaseRetriever):
 def retriever_of(
     index: object,
     k: int,
-    within: Narrowing | Sequence[str] = (),
+    within: Within = (),
     filter: Mapping[str, Any] | None = None,
     search_kwargs: Mapping[str, Any] | None = None,
 ) -> BaseRetriever:
@@ -89,7 +90,7 @@ def retriever_of(
     return IndexRetriever(index=index, k=options["k"], narrowing=narrowing_of(options["filter"], within))
 
 
-def narrowing_of(filter: Mapping[str, Any] | None, within: Narrowing | Sequence[str] = ()) -> Narrowing:
+def narrowing_of(filter: Mapping[str, Any] | None, within: Within = ()) -> Narrowing:
     """Return a filter as a narrowing, together with `within`.
 
     Keys are type, author (or from), source, after, before and date. A value is a text, a list of texts of which any

@@ -14,7 +14,7 @@ from local_rag.core.outline import FileHit, OutlineLine
 from local_rag.core.protocols import Embedder
 from local_rag.index import catalog as catalogs
 from local_rag.index.catalog import IndexStatus
-from local_rag.index.filters import conditions
+from local_rag.index.filters import Within, conditions
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.prepare import digest
 from local_rag.index.search import Mode, Request, document, search
@@ -124,7 +124,7 @@ class Reader:
         query: str,
         k: int,
         *,
-        within: Narrowing | Sequence[str] = (),
+        within: Within = (),
         exclude: Collection[str] = (),
         mode: Mode = "hybrid",
         repeats: bool = False,
@@ -147,7 +147,7 @@ class Reader:
         request = Request(query, vector, k, Narrowing.of(within), exclude, mode, repeats)
         return search(self.store, self._settings, self._embedder, self._cache, request)
 
-    def also_in(self, passages: Sequence[Document], within: Narrowing | Sequence[str] = ()) -> dict[str, list[str]]:
+    def also_in(self, passages: Sequence[Document], within: Within = ()) -> dict[str, list[str]]:
         """Return by `chunk_id` the other files with the text of a passage, white space aside, of those left by
         `within`.
         """
@@ -162,7 +162,7 @@ class Reader:
             found[passage.metadata["chunk_id"]] = [*paths]
         return found
 
-    def as_retriever(self, k: int = 4, within: Narrowing | Sequence[str] = (), **options: Any) -> BaseRetriever:
+    def as_retriever(self, k: int = 4, within: Within = (), **options: Any) -> BaseRetriever:
         """Return the same search as a LangChain retriever; `options` are `filter` and `search_kwargs` (see
         `retriever_of`).
         """
@@ -182,13 +182,13 @@ class Reader:
         known = self.store.snapshot(lambda: self.store.tables(keys))
         return [known.get(key, b"") for key in keys]
 
-    def files_with(self, wanted: str, within: Narrowing | Sequence[str] = (), kind: str = "") -> list[FileHit]:
+    def files_with(self, wanted: str, within: Within = (), kind: str = "") -> list[FileHit]:
         """All files that hold something, or come near it in meaning; `kind` is a stem in their names, if in any."""
         from local_rag.index.mentions import files_with
 
         return files_with(partial(self.search, within=within, repeats=True), self.count(), wanted, kind)
 
-    def whole_files(self, name: str, within: Narrowing | Sequence[str] = ()) -> list[str]:
+    def whole_files(self, name: str, within: Within = ()) -> list[str]:
         """Return the files that a name means in a question for a whole document; "this" means the only one left.
 
         Of several that are named alike the longest comes first: beside a report may lie the mail that brought it.
@@ -272,7 +272,7 @@ class Reader:
         files = self.store.files() if sources is None else filter(None, map(self.store.file, sources))
         return {file.path: became for file in files if (became := file.became)}
 
-    def files(self, within: Narrowing | Sequence[str] = ()) -> list[IndexedFile]:
+    def files(self, within: Within = ()) -> list[IndexedFile]:
         """Return all files, or those of which `within` leaves something. Raises UsageError if there is none then."""
         wanted = Narrowing.of(within).of_documents
         return self.store.indexed_files(self.store.files_meeting(conditions(self.store, wanted)) if wanted else None)

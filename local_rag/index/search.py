@@ -18,7 +18,7 @@ from local_rag.index.named_documents import named_documents
 from local_rag.index.store.cache import Cache
 from local_rag.index.store.matrices import with_headers
 from local_rag.index.store.opening import check_settings
-from local_rag.index.store.values import Filter
+from local_rag.index.store.values import Filter, IndexSettings, Passage
 from local_rag.text.display import is_page
 from local_rag.text.near_duplicates import Distinct
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from local_rag.core.protocols import Embedder, Vectors
     from local_rag.index.store.protocol import Store
-    from local_rag.index.store.values import IndexSettings, Passage
 
 Mode = Literal["hybrid", "dense", "words"]
 

@@ -102,11 +102,12 @@ def _answered(
 def rows_of(answers: Iterable[FileAnswer], label: PathLabel = str) -> list[dict[str, str]]:
     """Return the rows of a table: file, question, answer, quote, place and certainty; a refusal is a row, too."""
     rows = list[dict[str, str]]()
-    for source, question, answer in ((each.source, each.question, each.answer) for each in answers):
+    for each in answers:
+        answer = each.answer
         cited = None if answer.status == "abstained" else next(iter(sources_of(answer, label)), None)
         said = as_read(without_marks(answer.text)) if cited else texts_in(answer.language).file_silent
         quote, place = (cited.read, cited.where) if cited else ("", "")
-        cells = (label(source), question, said, quote, place, answer.certainty)
+        cells = (label(each.source), each.question, said, quote, place, answer.certainty)
         rows.append(dict(zip(COLUMNS, cells, strict=True)))
     return rows
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from local_rag.config.server_index import IndexAddress
 from local_rag.config.settings import Settings, is_same, name_of
-from local_rag.core import cancel
 from local_rag.core.errors import IndexMismatch, UsageError
 from local_rag.index.store.opening import has_index
 from local_rag.runtime.watching import changes
@@ -87,7 +85,7 @@ def _of_index(settings: Settings, path: IndexAddress, embedder: Embedder) -> Fal
 def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Display) -> FallbackCorpus:
     from local_rag.index.index import Index
     from local_rag.index.parse.loaders import READABLE
-    from local_rag.runtime.indexing import sync_progress
+    from local_rag.runtime.indexing import stoppable, sync_progress
     from local_rag.web.search import FallbackCorpus
 
     def work() -> SyncReport:
@@ -97,8 +95,7 @@ def _of_folder(settings: Settings, folder: Path, embedder: Embedder, display: Di
     folder = folder.resolve()
     index = Index.open(index_of_folder(settings, folder, embedder), embedder, create=True)
     try:
-        stopping = partial(display.say, "stopping: what is in hand is finished, nothing new begins…")
-        if changed := changes(cancel.stoppable(work, stopping)):
+        if changed := changes(stoppable(work, display)):
             display.say(f"fallback corpus {home_path(folder)}: {changed}")
     except BaseException:
         index.close()

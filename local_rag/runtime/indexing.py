@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from local_rag.config.settings import Settings
 from local_rag.config.values import Ocr
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from local_rag.index.parse.loaders import Loader
     from local_rag.index.sync.pages import ReadPage
     from local_rag.index.sync.report import Progress
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,21 @@ def index_files(
     answered at once: nothing new begins, and work in progress may end. Raise UsageError for options that exclude each
     other, for a path that neither exists nor is indexed, and for URLs if the settings keep this index from the web.
     """
-
-    def stopping() -> None:
-        display.say("stopping: what is in hand is finished, nothing new begins…")
-
     request.check()
     try:
-        return cancel.stoppable(lambda: _index_files(settings, request, display, read_page), stopping)
+        return stoppable(lambda: _index_files(settings, request, display, read_page), display)
     except KeyboardInterrupt:
         with suppress(LocalRagError):
             status = status_of(settings)
             if status and (line := waiting_line(status.embedded, status.chunks)):
                 display.say(f"{line}; the rest: {command_of(settings)}")
         raise
+
+
+def stoppable(work: Callable[[], T], display: Display) -> T:
+    """Do work that Ctrl-C stops as soon as what is in hand is finished, which is said then."""
+    said = "stopping: what is in hand is finished, nothing new begins…"
+    return cancel.stoppable(work, lambda: display.say(said))
 
 
 def command_of(settings: Settings) -> str:

@@ -19,7 +19,6 @@ from local_rag.index.path_labels import PathLabel, PathLabels
 from local_rag.text.display import for_terminal, shorten
 
 if TYPE_CHECKING:
-    from local_rag.index.path_labels import PathLabel
     from local_rag.index.store.values import Stored
 
 Line = dict[str, Any]

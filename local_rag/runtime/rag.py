@@ -137,10 +137,8 @@ class Rag(IndexUpdates):
                 opened.push(index)
             source = partial(open_fallback_corpus, settings, embedder, display or Silent())
             open_source = source if settings.values.web.source else None
-            if own is None:
-                choice = choose_engine(settings, embedder, searched, reranker)
-            else:
-                choice = own_engine(settings, own, embedder, searched, reranker)
+            parts = embedder, searched, reranker
+            choice = choose_engine(settings, *parts) if own is None else own_engine(settings, own, *parts)
             opened.callback(choice.close, engine=own is None)
             used = embedder if corpus is None or own is None else None
             folder = None if corpus is None else ""
@@ -225,14 +223,7 @@ class Rag(IndexUpdates):
         before = self.history.before(thread) if thread else list(map(asdict, turns))
         deps = replace(deps, turns=before, thread=thread)
         question = question.strip()
-        run = Run(
-            compiled,
-            question,
-            deps,
-            running=self._running,
-            embedder=self.embedder,
-            callbacks=callbacks,
-        )
+        run = Run(compiled, question, deps, self._running, self.embedder, callbacks)
         source = self.fallback_corpus_of(name)
         return self._recorder.following(
             run.events(),

@@ -9,10 +9,11 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from local_rag import __version__
+from local_rag.core.answer import Answer
 from local_rag.core.errors import LocalRagError
+from local_rag.index.path_labels import PathLabel
 from local_rag.index.store.protocol import Store
 from local_rag.runtime.export import when
 from local_rag.server.answers import file_id_of
@@ -22,10 +23,6 @@ from local_rag.server.workspace import Workspace
 from local_rag.text.answer_html import alone, blocks_html, text
 from local_rag.text.blocks import Source
 from local_rag.text.nodes import Node
-
-if TYPE_CHECKING:
-    from local_rag.core.answer import Answer
-    from local_rag.index.path_labels import PathLabel
 
 CONTEXT = 600
 """About how many code points are shown before a quote, and after it."""

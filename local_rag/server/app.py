@@ -40,8 +40,7 @@ from local_rag.server.workspace import Here, Workspace
 PAGE = Path(__file__).parent / "page"
 LONG = 365 * 24 * 3600
 """Seconds that a browser keeps the cookie of a session; the session ends sooner, with the server."""
-_OF_INDEX = (index, suggestions, folders, dropped)
-ROUTERS = [each.router for each in (ask, search, documents, *_OF_INDEX, threads, runs, evaluation, openai)]
+_MODULES = (ask, search, documents, index, suggestions, folders, dropped, threads, runs, evaluation, openai)
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 """FastAPI reports requests to whatever OpenTelemetry is set up to send; nothing is sent from here."""
 
@@ -67,7 +66,7 @@ def application(workspace: Workspace | None = None) -> FastAPI:
         telemetry=NO_TELEMETRY,
     )
     app.state.workspace = workspace
-    for each in (router, *ROUTERS, pages):
+    for each in (router, *(module.router for module in _MODULES), pages):
         app.include_router(each)
     app.router.routes.append(Route("/mcp", McpEndpoint(), include_in_schema=False))
     app.mount("/page", StaticFiles(directory=PAGE))

@@ -102,10 +102,6 @@ class Access:
             self._spent.add(code)
         return fresh
 
-    def is_key(self, given: str) -> bool:
-        """Return whether the given text is the key."""
-        return is_same(given, self.key)
-
     def has_signed(self, address: str) -> bool:
         """Return whether the page has signed an address (path and query), as it does where it can send no header.
 
@@ -123,7 +119,7 @@ class Access:
         """
         if (given := headers.get("authorization")) is not None:
             scheme, _, key = given.partition(" ")
-            if scheme.lower() == "bearer" and self.is_key(key.strip()):
+            if scheme.lower() == "bearer" and is_same(key.strip(), self.key):
                 return "key"
             raise ApiError(401, "unauthorized", "this is not the key of this server", KEY)
         session = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")

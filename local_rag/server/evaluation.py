@@ -21,7 +21,7 @@ from local_rag.server.auth import Asking, person_only
 from local_rag.server.dropped import safe_name
 from local_rag.server.jobs import Job, JobEvent
 from local_rag.server.listings import safe_line
-from local_rag.server.responses import Body, file_headers, file_response, job_response
+from local_rag.server.responses import Body, event_stream, file_headers, file_response
 from local_rag.server.runs import CASES
 from local_rag.server.work import worked
 from local_rag.server.workspace import Here
@@ -63,29 +63,26 @@ def evaluations(workspace: Here) -> Evaluations:
 
 
 @router.post("/api/evaluations", dependencies=[Depends(person_only)])
-async def evaluate(request: Evaluate, workspace: Here, caller: Asking) -> Any:
+def evaluate(request: Evaluate, workspace: Here, caller: Asking) -> Any:
     """Ask all cases of a file; the `report` has the ID of the evaluation and its `tables`."""
+    settings, name = workspace.settings_of(request.index), safe_name(request.cases) or "cases"
+    workspace.files.of(settings.index_path)  # raises IndexMissing before anything begins
+    kept = _cases(settings) / f"{name}.jsonl"
+    if not request.text and not kept.is_file():
+        raise NotFound(f"there are no cases {name!r}")
+    index = {} if request.index is None else {"index": request.index}
+    flags = {**workspace.flags, **index, "web__enabled": "off"}
 
-    def begin() -> Job:
-        settings, name = workspace.settings_of(request.index), safe_name(request.cases) or "cases"
-        workspace.files.of(settings.index_path)  # raises IndexMissing before anything begins
-        kept = _cases(settings) / f"{name}.jsonl"
-        if not request.text and not kept.is_file():
-            raise NotFound(f"there are no cases {name!r}")
-        index = {} if request.index is None else {"index": request.index}
-        flags = {**workspace.flags, **index, "web__enabled": "off"}
+    def work(job: Job) -> Generator[JobEvent]:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name if request.text else kept
+            if request.text:
+                path.write_text(request.text, encoding="utf-8")
+            done = yield from worked(job, "evaluate", flags, cases=path)
+        yield "report", {"id": file_id(str(Path(done["folder"]).resolve())), "tables": done["tables"]}
 
-        def work(job: Job) -> Generator[JobEvent]:
-            with TemporaryDirectory() as folder:
-                path = Path(folder) / name if request.text else kept
-                if request.text:
-                    path.write_text(request.text, encoding="utf-8")
-                done = yield from worked(job, "evaluate", flags, cases=path)
-            yield "report", {"id": file_id(str(Path(done["folder"]).resolve())), "tables": done["tables"]}
-
-        return workspace.jobs.work(Job("evaluations", caller, {"name": safe_line(kept.stem)}, work))
-
-    return await job_response(begin, workspace.limits, stream=True)
+    job = workspace.jobs.work(Job("evaluations", caller, {"name": safe_line(kept.stem)}, work))
+    return event_stream(job, workspace.limits.heartbeat)
 
 
 @router.get("/api/evaluations/{id}/report", response_class=Response)

@@ -178,7 +178,7 @@ def _indexed_in(workspace: Workspace, name: str | None, folder: Path) -> tuple[s
     from local_rag.index.sync.walk import folders_entered
 
     try:
-        listing = workspace.files.of(workspace.settings_of(name).index_path)
+        listing = workspace.listing(name)
     except IndexMissing:
         return set(), set()
     start = f"{folder}{os.sep}".replace(2 * os.sep, os.sep)

@@ -27,7 +27,7 @@ from local_rag.server.errors import ApiError
 from local_rag.server.folders import COUNTING, Below, allowed_folder, allowed_roots
 from local_rag.server.jobs import Job, JobEvent
 from local_rag.server.listings import FileListing, safe_line
-from local_rag.server.responses import Body, job_response
+from local_rag.server.responses import Body, event_stream, job_response
 from local_rag.server.work import worked
 from local_rag.server.workspace import HEAVY, Here, Workspace
 from local_rag.text.display import home_path, is_url, plural
@@ -37,28 +37,28 @@ LISTED = 100
 MOST_CHANGES = 1000
 """The most files that are named of those that differ on the disk."""
 
-ACTIONS = (
-    (NO_TEXT, "ocr"),
-    ("may hold secrets", "secrets"),
-    ("link out of the indexed folder", "follow_links"),
-    ("took longer than", "retry"),
-    ("the parser crashed", "retry"),
-    ("of memory to read", "retry"),
-)
-"""Pairs of text in the reason for skipping a file, and the field of `Sync` that makes the file be read."""
+ACTIONS = {
+    NO_TEXT: "ocr",
+    "may hold secrets": "secrets",
+    "link out of the indexed folder": "follow_links",
+    "took longer than": "retry",
+    "the parser crashed": "retry",
+    "of memory to read": "retry",
+}
+"""Texts in the reason for skipping a file, and the field of `Sync` that makes the file be read."""
 OF_ROOT = ("secrets", "follow_links")
-FIXES = (
-    ("are read", "split it into smaller files"),
-    (" files cannot be read", "save it as PDF, DOCX, Markdown or text beside it"),
-    ("is damaged", "open it in the program that made it, and save it anew"),
-    ("could not be read (damaged)", "open it in the program that made it, and save it anew"),
-    ("is not Unicode", "rename it"),
-    ("cannot be opened", "allow this account to read it, then check for changes"),
-    ("link leads in a circle", "remove the link"),
-    ("zip bomb", "unzip it yourself if you trust it, and index what is in it"),
-    ("DRM", "there is none: its publisher keeps programs from reading it"),
-)
-"""Pairs of text in the reason for skipping a file, and what a person can do about it."""
+FIXES = {
+    "are read": "split it into smaller files",
+    " files cannot be read": "save it as PDF, DOCX, Markdown or text beside it",
+    "is damaged": "open it in the program that made it, and save it anew",
+    "could not be read (damaged)": "open it in the program that made it, and save it anew",
+    "is not Unicode": "rename it",
+    "cannot be opened": "allow this account to read it, then check for changes",
+    "link leads in a circle": "remove the link",
+    "zip bomb": "unzip it yourself if you trust it, and index what is in it",
+    "DRM": "there is none: its publisher keeps programs from reading it",
+}
+"""Texts in the reason for skipping a file, and what a person can do about it."""
 
 QUOTING = ("chat", "question", "feedback")
 """The kinds of records that are deleted with a file that they quote; the others are a person's own work."""
@@ -183,9 +183,13 @@ class Sync(Body):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the request besides looking for changes, in the form of `runtime.indexing.Request`."""
-        urls = [self.url] if self.url else []
-        given = {"retry": self.retry, "urls": urls, "secrets": self.secrets, "no_excludes": self.take_in}
-        given["follow_links"] = self.follow_links
+        given = {
+            "retry": self.retry,
+            "urls": [self.url] if self.url else [],
+            "secrets": self.secrets,
+            "no_excludes": self.take_in,
+            "follow_links": self.follow_links,
+        }
         return {name: value for name, value in given.items() if value}
 
 
@@ -260,7 +264,7 @@ def changes(workspace: Here, index: str | None = None) -> Changes:
     """List the files that differ on the disk from what was indexed, by size and time, and those that are new there."""
     from local_rag.index.sync.walk import Walk, walk
 
-    listing = workspace.files.of(workspace.settings_of(index).index_path)
+    listing = workspace.listing(index)
     rows, reported = listing.read(Store.files), listing.read(Store.reported)
     became: dict[str, str] = {row.path: how for row in rows if (how := row.became)}
     known, walked, whole = {row.path for row in rows}, Walk(), False
@@ -294,9 +298,9 @@ def _roots(listing: FileListing, not_read: Mapping[str, str]) -> list[RootView]:
 
 def _skipped(listing: FileListing, path: str, reason: str) -> SkippedView:
     """Return a skipped file as a client sees it; a file that is in the index was skipped in part."""
-    fix, action = (next((what for sign, what in table if sign in reason), "") for table in (FIXES, ACTIONS))
+    fix, action = (next((what for sign, what in table.items() if sign in reason), "") for table in (FIXES, ACTIONS))
     root = next((root.path for root in listing.roots if Path(path).is_relative_to(root.path)), "")
-    reason = next((sign for sign, what in ACTIONS if what == action in OF_ROOT), reason)  # without options
+    reason = next((sign for sign, what in ACTIONS.items() if what == action in OF_ROOT), reason)  # without options
     label, identity = safe_line(listing.label(path)), file_id(root) if root else ""
     return SkippedView(label, safe_line(reason), fix, action, identity, path in listing.files)
 
@@ -343,9 +347,8 @@ def _report(report: SyncReport, listing: FileListing) -> dict[str, Any]:
         return [_skipped(listing, file.path, file.reason) for file in files]
 
     names = ("unchanged", "chunks", "embedded", "not_embedded", "seconds")
-    counts = {name: len(getattr(report, name)) for name in ("new", "updated", "removed")}
     return {
-        **counts,
+        **{name: len(getattr(report, name)) for name in ("new", "updated", "removed")},
         **{name: getattr(report, name) for name in names},
         "skipped": to_plain(views(report.skipped)),
         "kept": to_plain(views(report.kept)),
@@ -379,16 +382,13 @@ async def add(request: Add, workspace: Here, caller: Asking) -> Any:
 
 
 @router.post("/api/index/resume", dependencies=[Depends(person_only)])
-async def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
+def resume(request: OfIndex, workspace: Here, caller: Asking) -> Any:
     """Resume the indexing that the end of a server cut off."""
-
-    def begin() -> Job:
-        cut_off = workspace.unfinished.all().get(request.index)
-        if cut_off is None:
-            raise NotFound("the indexing of this index has ended")
-        return synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
-
-    return await job_response(begin, workspace.limits, stream=True)
+    cut_off = workspace.unfinished.all().get(request.index)
+    if cut_off is None:
+        raise NotFound("the indexing of this index has ended")
+    job = synced(workspace, caller, request.index, [*map(Path, cut_off["paths"])], sample=cut_off["sample"])
+    return event_stream(job, workspace.limits.heartbeat)
 
 
 @router.post("/api/index/delete")

@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from local_rag.config.server_index import IndexAddress
+from local_rag.index.catalog import IndexStatus
 from local_rag.index.filters import kind_of
 from local_rag.index.index import Index
 from local_rag.index.path_labels import PathLabels
 from local_rag.index.store.protocol import Store
+from local_rag.index.store.values import FileName, IndexedFile, Root
 from local_rag.server.answers import file_id
 from local_rag.text.display import for_terminal, is_url, local_iso, on_one_line
-
-if TYPE_CHECKING:
-    from local_rag.index.catalog import IndexStatus
-    from local_rag.index.store.values import FileName, IndexedFile, Root
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from local_rag.core.documents import ReadLine
 from local_rag.core.errors import NotFound, reason_of
@@ -18,7 +18,7 @@ from local_rag.index.parse.parser import Parser
 from local_rag.index.parse.pdf_page import PagePicture, PlacedQuote, Rectangle
 from local_rag.index.parse.prose import load_code, load_text
 from local_rag.index.store.protocol import Store
-from local_rag.index.store.values import StoredDocument
+from local_rag.index.store.values import FileRow, StoredDocument
 from local_rag.index.sync.read import file_state, looks_unchanged
 from local_rag.server.errors import ApiError
 from local_rag.server.listings import FileListing
@@ -26,9 +26,6 @@ from local_rag.text.display import is_page, is_url
 from local_rag.text.encoding import decode
 from local_rag.text.nodes import Node
 from local_rag.text.rendering import rendered
-
-if TYPE_CHECKING:
-    from local_rag.index.store.values import FileRow
 
 INLINE_TEXTS = PLAIN_TEXTS | {".md", ".markdown", ".rst", ".csv", ".tsv", ".log"}
 MOST_INLINE = 5_000_000

@@ -97,7 +97,7 @@ def file_response(path: Path, media_type: str, headers: dict[str, str]) -> Respo
     return StreamingResponse(chunks(), media_type=media_type, headers={**headers, "Content-Length": str(size)})
 
 
-def event_stream(job: Job, heartbeat: float, *, detail: bool) -> Response:
+def event_stream(job: Job, heartbeat: float, *, detail: bool = False) -> Response:
     """Send the events of a job as Server-Sent Events (WHATWG HTML, section 9.2), with comments while none comes."""
 
     async def lines() -> AsyncIterator[bytes]:

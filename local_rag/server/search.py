@@ -19,7 +19,7 @@ from local_rag.server.answers import cut, passage_view
 from local_rag.server.auth import Asking, person_only
 from local_rag.server.errors import in_fields
 from local_rag.server.jobs import Job
-from local_rag.server.responses import Body, Narrowed, job_response
+from local_rag.server.responses import Body, Narrowed, event_stream
 from local_rag.server.turns import IndexName, index_names
 from local_rag.server.work import reported
 from local_rag.server.workspace import HEAVY, Here, Workspace
@@ -191,12 +191,8 @@ class OfModel(Body):
 
 
 @router.post("/api/models", dependencies=[Depends(person_only)])
-async def with_model(request: OfModel, workspace: Here, caller: Asking) -> Any:
+def with_model(request: OfModel, workspace: Here, caller: Asking) -> Any:
     """Let Ollama download a model, or try it; the `report` says in `lines` what came of it."""
-
-    def begin() -> Job:
-        flags = {**workspace.flags, "model": request.model}
-        about = {"name": for_terminal(request.model)}
-        return workspace.jobs.work(Job("models", caller, about, lambda job: reported(job, request.do, flags)))
-
-    return await job_response(begin, workspace.limits, stream=True)
+    flags, about = {**workspace.flags, "model": request.model}, {"name": for_terminal(request.model)}
+    job = workspace.jobs.work(Job("models", caller, about, lambda job: reported(job, request.do, flags)))
+    return event_stream(job, workspace.limits.heartbeat)

@@ -31,7 +31,7 @@ router = APIRouter()
 def suggestions(workspace: Here, index: str | None = None) -> dict[str, list[str]]:
     """Suggest a few `questions` about the indexed files, made of titles and headings, that quotes of them answer."""
     try:
-        listing = workspace.files.of(workspace.settings_of(index).index_path)
+        listing = workspace.listing(index)
     except IndexMissing:
         return {"questions": []}
     state = listing.index, listing.generation

@@ -45,7 +45,7 @@ def index_names(workspace: Workspace) -> dict[str, IndexName]:
     names = {}
     for name in workspace.indexes():
         with suppress(LocalRagError):
-            listing = workspace.files.of(workspace.settings_of(name).index_path)
+            listing = workspace.listing(name)
             folders = [Path(root.path).name for root in listing.roots]
             more = [plural(len(folders) - NAMED, "more folder")] if len(folders) > NAMED else []
             label = joined([*folders[:NAMED], *more]) if name == DEFAULT and folders else name

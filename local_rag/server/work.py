@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import chdir, closing, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from local_rag.config.settings import Settings
 from local_rag.core import errors
 from local_rag.core.cancel import Cancel, check, scope
 from local_rag.core.child_process import NO_WINDOW, command, environment, reply_stream
@@ -26,9 +27,6 @@ from local_rag.core.progress import ShowProgress
 from local_rag.core.serialization import to_json, to_plain
 from local_rag.server.errors import log_unknown
 from local_rag.server.jobs import Job, JobEvent
-
-if TYPE_CHECKING:
-    from local_rag.config.settings import Settings
 
 OFTEN = 0.1
 """The least seconds between two lines of progress; lines in between are left out."""
@@ -130,8 +128,6 @@ def main() -> None:
 
 
 def _work(request: Mapping[str, Any], told: _Told) -> Any:
-    from local_rag.config.settings import Settings
-
     cancel = Cancel()
 
     def until_left() -> None:

@@ -22,7 +22,7 @@ from local_rag.runtime.opening import indexes_of
 from local_rag.server.auth import Access, Limits
 from local_rag.server.errors import ApiError
 from local_rag.server.jobs import Jobs
-from local_rag.server.listings import FileListings
+from local_rag.server.listings import FileListing, FileListings
 from local_rag.server.originals import PagePictures
 from local_rag.server.unfinished import Unfinished
 
@@ -80,6 +80,10 @@ class Workspace:
     def indexes(self) -> list[str]:
         """Return the names of the indexes that can be asked: those of the settings and those in the data folder."""
         return list(dict.fromkeys([*self.settings.index_paths, *indexes_of(self.settings)]))
+
+    def listing(self, index: str | None) -> FileListing:
+        """Return the files of an index; raise as `settings_of` and `FileListings.of` do."""
+        return self.files.of(self.settings_of(index).index_path)
 
     def using(self, index: str | Sequence[str] | None = None, **values: Any) -> AbstractContextManager[Rag]:
         """Open a `Rag` for an index under these settings, for a block; raise as `settings_of` and `Rag.open` do."""

@@ -1,9 +1,10 @@
-"""Show answers in a terminal with citations and doubts, the passages of a search, and chats."""
+"""Show answers in a terminal with citations and doubts, the passages of a search, chats, and what whole files say."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from local_rag.core.answer import Answer, Citation
+from local_rag.core.outline import OutlineLine
 from local_rag.core.verdicts import Graded
 from local_rag.index.path_labels import PathLabel
 from local_rag.runtime.export import when
@@ -263,3 +265,29 @@ def verdict_text(graded: Graded, label: PathLabel = short_path, where: str = "")
     if graded.why:
         text.append(f" ({shorten(as_read(graded.why), TEXT_WIDTH)})", "dim")
     return text
+
+
+# --- whole files
+
+
+def outline_lines(lines: Sequence[OutlineLine]) -> Iterator[Text]:
+    """Return the lines of an outline; the first says what the file is."""
+    for line in lines:
+        yield Text(line.text, "bold") if line.kind == "about" else Text(f"- {line.text}")
+
+
+def answers_of_files(rows: Sequence[dict[str, str]]) -> Iterator[RenderableType]:
+    """Yield the name of each file, and below it its answers, each with its place and a quote that says more."""
+    several = len({row["question"] for row in rows}) > 1
+    for file, of_file in groupby(rows, key=lambda row: row["file"]):
+        yield Text(file, "bold")
+        table = PlainTable()
+        for row in of_file:
+            asked = f"{row['question']} " * several
+            said = Text.assemble((asked, "dim"), shorten(row["answer"], QUOTE_WIDTH))
+            said.append(f" ({row['certainty']})" if row["certainty"] else "")
+            quote = shorten(row["quote"], QUOTE_WIDTH) if row["quote"] != row["answer"] else ""
+            if where := joined(filter(None, (row["place"], quote)), "·"):
+                said.append(f"\n{where}", "dim")
+            table.add_row("", said)
+        yield table

@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from local_rag.core.answer import Answer
 from local_rag.core.documents import CONDITIONS, Narrowing
 from local_rag.core.errors import LocalRagError, UsageError
 from local_rag.terminal.answers import answer_parts, sources_table, threads_table
@@ -22,9 +23,6 @@ from local_rag.terminal.console import PlainTable, stderr, stdout, write, write_
 from local_rag.terminal.questions import QuestionRunner
 from local_rag.text.answer_language import ran_out_of_time
 from local_rag.text.display import joined, plural, shorten
-
-if TYPE_CHECKING:
-    from local_rag.core.answer import Answer
 
 PROMPT = "> "
 KEYS = {condition.option.removeprefix("--"): name for name, condition in CONDITIONS.items()}

@@ -92,14 +92,6 @@ def write_json(value: object, indent: int | None = 2) -> None:
     sys.stdout.flush()
 
 
-def write_result(value: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
-    """Write a result to stdout: `value` as JSON for programs, or the `parts` that show it to people."""
-    if as_json:
-        write_json(value)
-    else:
-        write(*parts)
-
-
 def write_error(message: str, hint: str = "") -> None:
     """Write an error to stderr: its message on one line, and the next command to type."""
     console = stderr()

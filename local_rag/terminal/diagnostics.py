@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.diagnostics.models import TIGHT
-from local_rag.diagnostics.prompts import OURS
-from local_rag.diagnostics.trial import conclusion
+from local_rag.diagnostics.models import TIGHT, ModelEntry, ModelReport
+from local_rag.diagnostics.prompts import OURS, ShownPrompt
+from local_rag.diagnostics.trial import Trial, conclusion
 from local_rag.terminal.console import PlainTable, indented
 from local_rag.text.display import format_bytes, joined, plural, short_path, shorten
 
 if TYPE_CHECKING:
     from local_rag.core.verdicts import Usage
     from local_rag.diagnostics.check import Check
-    from local_rag.diagnostics.models import ModelEntry, ModelReport
     from local_rag.diagnostics.network import Recording
-    from local_rag.diagnostics.prompts import ShownPrompt
-    from local_rag.diagnostics.trial import Trial
 
 SIGNS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
 

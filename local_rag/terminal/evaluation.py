@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from local_rag.evaluation.compare import HEAD, HOW, cells
+from local_rag.evaluation.compare import HEAD, HOW, Comparison, cells
 from local_rag.evaluation.report import failures, missing, share, tables, warnings
-from local_rag.evaluation.thresholds import HELPFUL_KEPT
+from local_rag.evaluation.thresholds import HELPFUL_KEPT, Point
 from local_rag.terminal.console import NumberTable, PlainTable, indented
 from local_rag.text.display import joined, plural, short_path, shorten
 
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from local_rag.config.settings import Settings
     from local_rag.evaluation.calibrate import Calibration
     from local_rag.evaluation.cases import Case, CaseFile
-    from local_rag.evaluation.compare import Comparison
     from local_rag.evaluation.labels import FeedbackCases
     from local_rag.evaluation.make import Made
-    from local_rag.evaluation.thresholds import Point
     from local_rag.runtime.kept import KeptRun
 
 QUESTION_WIDTH = 300

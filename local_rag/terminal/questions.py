@@ -28,7 +28,6 @@ from local_rag.text.markup import closed, unmarked
 
 if TYPE_CHECKING:
     from local_rag.config.values import Values
-    from local_rag.core.events import Event
     from local_rag.runtime.rag import Rag
 
 DRAFT = 1200

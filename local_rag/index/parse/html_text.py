@@ -166,7 +166,7 @@ def add_tree(tree: Any, builder: TextBuilder, skip: frozenset[str] = DROPPED) ->
     walk = etree.iterwalk(tree, events=("start", "end", "comment", "pi"))
     for event, node in walk:
         tag = tag_of(node)
-        shown = tag not in skip and not _is_hidden(node)
+        shown = not (tag in skip or "hidden" in node.attrib or _HIDDEN.search(node.get("style") or ""))
         if event == "start" and not shown:
             walk.skip_subtree()
         elif event == "start":
@@ -274,7 +274,3 @@ def value(node: Any, path: str) -> str:
     """Return the attribute `val` of the element at the end of a path of names; "" where there is none."""
     found = node.find("/".join(f"{{*}}{name}" for name in path.split("/")))
     return "" if found is None else attribute(found, "val")
-
-
-def _is_hidden(node: Any) -> bool:
-    return "hidden" in node.attrib or bool(_HIDDEN.search(node.get("style") or ""))

@@ -38,12 +38,8 @@ class Worker:
     """The part of the process that answers requests; it holds the file of which more parts may be asked for."""
 
     def __init__(self) -> None:
-        self._parts: Iterator[ParsedFile] | None = None
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no file is read in the middle."""
-        return self._parts is None
+        self.parts: Iterator[ParsedFile] | None = None
+        """The further parts of a file that is read in the middle."""
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reply to a request, whatever is in the file."""
@@ -64,11 +60,11 @@ class Worker:
         if "page" in request:
             picture = pdf_page.picture(path, request["page"])
             return asdict(picture) | {"png": base64.b64encode(picture.png).decode()}
-        found, self._parts = self._parts if request["part"] else parts(path, request["loaders"]), None
+        found, self.parts = self.parts if request["part"] else parts(path, request["loaders"]), None
         part = next(found, None) if found else None
         if part is None:
             return {"documents": None}
-        self._parts = found
+        self.parts = found
         return asdict(part)
 
 
@@ -84,7 +80,7 @@ def main() -> None:
         reply = worker.answer(request)
         replies.write(json.dumps(reply, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         replies.flush()
-        end_after(IDLE_SECONDS if worker.is_idle else 0)
+        end_after(0 if worker.parts else IDLE_SECONDS)
 
 
 def channel() -> tuple[IO[bytes], IO[bytes]]:

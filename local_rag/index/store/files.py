@@ -83,7 +83,7 @@ class Files(Rows):
 
     def content(self) -> str:
         """Return 16 hex digits of the keys of all chunks, which depend on their file, position and text."""
-        known = sorted(key for (key,) in self._execute("SELECT key FROM chunks"))
+        known = sorted(self._column("SELECT key FROM chunks"))
         return hashlib.sha256("".join(f"{key}\n" for key in known).encode()).hexdigest()[:16]
 
     # --- roots, and what was said of files
@@ -179,8 +179,8 @@ class Files(Rows):
 
     def named(self) -> list[str]:
         """Return everything that a person asked to index: roots, then the URLs of pages."""
-        urls = self._execute("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root")
-        return [*(root.path for root in self.roots()), *(url for (url,) in urls if is_page(url))]
+        urls = self._column("SELECT DISTINCT root FROM files WHERE path LIKE 'http%' ORDER BY root")
+        return [*(root.path for root in self.roots()), *filter(is_page, urls)]
 
     def addresses(self, paths: Collection[str]) -> dict[str, str]:
         """Return the URL that each of these files was saved from, as far as it is known."""
@@ -229,9 +229,7 @@ class Files(Rows):
 
     def authors(self) -> list[str]:
         """Return every author of a document, each once, in order."""
-        return [
-            row[0] for row in self._execute("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")
-        ]
+        return self._column("SELECT DISTINCT author FROM documents WHERE author != '' ORDER BY author")
 
     def _row_of(self, file: FileRow, *, is_new: bool) -> tuple[int, int, set[str]]:
         """Return the id of a file's row, how many documents are stored of it, and their titles; insert the row if it is
@@ -240,6 +238,6 @@ class Files(Rows):
         if is_new:
             lists = {"warnings": json.dumps(file.warnings), "scans": json.dumps(file.scans)}
             return self._insert("files", asdict(file) | lists), 0, set()
-        ((number,),) = self._execute("SELECT id FROM files WHERE path = $1", file.path)
-        titles = [title for (title,) in self._execute("SELECT title FROM documents WHERE file = $1", number)]
+        number = self._value("SELECT id FROM files WHERE path = $1", file.path)
+        titles = self._column("SELECT title FROM documents WHERE file = $1", number)
         return number, len(titles), set(titles)

@@ -44,7 +44,7 @@ class Passages(Rows):
     def files_meeting(self, conditions: Conditions) -> list[int]:
         """Return the ids of the files with a document that meets these conditions, their phrases aside."""
         where, values = self._where(conditions)
-        return [row[0] for row in self._execute(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", *values)]
+        return self._column(f"SELECT DISTINCT d.file FROM documents d WHERE {where}", *values)
 
     def _where(self, conditions: Conditions) -> tuple[str, list[object]]:
         """Return SQL over `documents` d for these conditions, and its values.
@@ -82,8 +82,7 @@ class Passages(Rows):
 
     def document_of(self, key: str) -> int:
         """Return the id of the document that a chunk belongs to, 0 where the chunk is gone."""
-        rows = self._execute("SELECT document FROM chunks WHERE key = $1", key)
-        return rows[0][0] if rows else 0
+        return self._value("SELECT document FROM chunks WHERE key = $1", key) or 0
 
     def tables(self, keys: Collection[str]) -> dict[str, bytes]:
         """Return the tables of the documents that chunks belong to, by the keys of the chunks; a document without one
@@ -149,10 +148,10 @@ class Passages(Rows):
         return self._sample("chunks", "id", limit)
 
     def _sample(self, table: str, key: str, limit: int) -> list[int]:
-        (rows,) = self._execute(f"SELECT count(*) FROM {table}")[0]
+        rows = self._value(f"SELECT count(*) FROM {table}")
         places = f"SELECT {key} AS id, row_number() OVER (ORDER BY {key}) - 1 AS place FROM {table}"
         sql = f"SELECT id FROM ({places}) AS numbered WHERE place % $1 = 0 ORDER BY id LIMIT $2"
-        return [row[0] for row in self._execute(sql, max(1, rows // limit), limit)]
+        return self._column(sql, max(1, rows // limit), limit)
 
     def chunks_by_key(self, keys: Collection[str]) -> dict[str, int]:
         """Return the ids of the chunks with these keys."""
@@ -208,8 +207,8 @@ class Passages(Rows):
     def to_embed(self, chunks: Collection[int]) -> tuple[dict[int, str], dict[int, str]]:
         """Return the texts without a vector: those of these chunks by chunk, and those of their headers by number."""
         lacking = "NOT EXISTS (SELECT 1 FROM vectors WHERE digest = chunks.digest)"
-        ids = self._execute(f"SELECT id FROM chunks WHERE id {self._in(1)} AND {lacking}", listed(chunks))
-        texts = {passage.id: passage.text for passage in self.passages([row[0] for row in ids])}
+        ids = self._column(f"SELECT id FROM chunks WHERE id {self._in(1)} AND {lacking}", listed(chunks))
+        texts = {passage.id: passage.text for passage in self.passages(ids)}
         of_chunks = f"SELECT DISTINCT header FROM chunks WHERE id {self._in(1)}"
         sql = f"SELECT id, text FROM headers WHERE vector IS NULL AND id IN ({of_chunks}) ORDER BY id"
         return texts, dict(self._execute(sql, listed(chunks)))
@@ -227,8 +226,7 @@ class Passages(Rows):
 
     def vectors(self, digests: Iterable[bytes]) -> list[bytes | None]:
         """Return the vectors of the texts with these digests, None where there is none."""
-        rows = (self._execute("SELECT vector FROM vectors WHERE digest = $1", digest) for digest in digests)
-        return [row[0][0] if row else None for row in rows]
+        return [self._value("SELECT vector FROM vectors WHERE digest = $1", digest) for digest in digests]
 
     def header_vectors(self, texts: Collection[str]) -> dict[str, bytes]:
         """Return the vectors of these headers; a header without a vector is left out."""
@@ -241,7 +239,7 @@ class Passages(Rows):
         changed: set[str] = set()
         for number, path in self._execute("SELECT documents.id, path FROM documents JOIN files ON files.id = file"):
             cancel.check()
-            ((text,),) = self._execute("SELECT text FROM documents WHERE id = $1", number)
+            text = self._value("SELECT text FROM documents WHERE id = $1", number)
             chunks = self._execute('SELECT digest, start, "end" FROM chunks WHERE document = $1', number)
             if any(known != digest(text[start:end]) for known, start, end in chunks):
                 changed.add(path)

@@ -211,7 +211,7 @@ class Store(Files, Passages):
         """Return the words of a query; the frequencies of words are kept until the next commit."""
 
         def frequencies() -> Frequencies:
-            ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
+            chunks = self._value("SELECT count(*) FROM chunks")
             return Frequencies(chunks, [*self.languages()], partial(self._counted, chunks))
 
         return Words(query, self._cache.get("frequencies", self.generation(), frequencies))

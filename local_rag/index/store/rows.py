@@ -63,6 +63,14 @@ class Rows(ABC):
     def _execute(self, sql: str, *values: object) -> list[Any]:
         """Return the rows of a statement; outside of a snapshot or transaction it is one by itself."""
 
+    def _column(self, sql: str, *values: object) -> list[Any]:
+        """Return the first value of each row of a statement."""
+        return [row[0] for row in self._execute(sql, *values)]
+
+    def _value(self, sql: str, *values: object) -> Any:
+        """Return the first value of the first row of a statement, None where there is no row."""
+        return next(iter(self._column(sql, *values)), None)
+
     @abstractmethod
     def _many(self, sql: str, rows: Iterable[Sequence[object]]) -> None:
         """Execute a statement for each of these rows of values."""
@@ -76,4 +84,4 @@ class Rows(ABC):
         """Insert a row and return its id."""
         marks = ", ".join(f"${number}" for number in range(1, len(values) + 1))
         sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks}) RETURNING id"
-        return int(self._execute(sql, *values.values())[0][0])
+        return int(self._value(sql, *values.values()))

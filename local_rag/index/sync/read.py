@@ -18,6 +18,7 @@ from local_rag.index.parse.loaders import parser_version
 from local_rag.index.parse.parsed_file import ParsedFile
 from local_rag.index.parse.parser import Parser, refuse_large
 from local_rag.index.store.values import Failure, FileRow
+from local_rag.index.tables.lines import left_out
 
 if TYPE_CHECKING:
     from local_rag.index.sync.ignore import Rules
@@ -105,12 +106,15 @@ class Reader:
 def _files(row: FileRow, part: ParsedFile, rules: Rules, warnings: list[str]) -> list[File]:
     """Return a file and those inside of it that are indexed; a document without a title gets the file's name."""
     files = [(row, Path(row.path).name, part.documents)]
+    warnings += left_out(part.documents)
     for member in part.members:
         start = member.documents[0].text[:2048] if member.documents else ""
         warning = rules.leave_out_inside(Path(row.path), member.name, start)
         if warning is None:
             path = f"{row.path}{MEMBER}{member.name}"
-            inside = replace(row, path=path, container=row.path, warnings=member.warnings)
+            inside = replace(
+                row, path=path, container=row.path, warnings=(*member.warnings, *left_out(member.documents))
+            )
             files.append((inside, Path(member.name.rpartition(MEMBER)[2]).name, member.documents))
         elif warning:
             warnings.append(f"{member.name} {warning}")

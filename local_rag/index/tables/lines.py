@@ -18,12 +18,28 @@ _PLACE = re.compile(r"rows? (\d+)")
 
 def tables_of(documents: Sequence[LoadedDocument]) -> list[bytes]:
     """Return the tables of each document of a file as a store keeps them. Each page of a table that goes on over pages
-    has the whole of it; one of more than MOST_OVER_PAGES cells is none.
+    has the whole of it; those that `left_out` names are none.
     """
+    return list(map(stored, _tables(documents)))
+
+
+def left_out(documents: Sequence[LoadedDocument]) -> tuple[str, ...]:
+    """Return a warning for each table of a file that is too large to be kept."""
+    marks = sum(document.text.count(BETWEEN) for document in documents)
+    if 2 * marks * len(documents) <= MOST_OVER_PAGES:  # a row has fewer cells than twice its marks
+        return ()
+    large = dict.fromkeys(each.place for tables in _tables(documents) for each in tables if each.is_large)
+    return tuple(
+        f"a table is too large for figures, and searched as text alone: {place}".rstrip(": ") for place in large
+    )
+
+
+def _tables(documents: Sequence[LoadedDocument]) -> list[list[Found]]:
+    """Return the tables of each document, without rows where they are too large."""
     found = [[*_found(document)] if BETWEEN in document.text else [] for document in documents]
     for first, end in _runs(documents):
         _join(documents[first:end], found[first:end])
-    return list(map(stored, found))
+    return found
 
 
 def _runs(documents: Sequence[LoadedDocument]) -> Iterator[tuple[int, int]]:
@@ -46,9 +62,9 @@ def _runs(documents: Sequence[LoadedDocument]) -> Iterator[tuple[int, int]]:
 def _join(pages: Sequence[LoadedDocument], found: Sequence[list[Found]]) -> None:
     """Give the whole of a table to each of its pages; a page without a header has the columns of the first one."""
     last, _, _ = [*_grids(pages[0].text)][-1][-1]
-    if not found[0] or found[0][-1].rows[-1].start != last:  # lines without a header go on
+    table = next(iter(found[0][-1:]), None)
+    if not (table and table.rows) or table.rows[-1].start != last:  # lines without a header go on
         return
-    table = found[0][-1]
     parts = [table.rows]
     for page, tables in zip(pages[1:], found[1:], strict=True):
         if tables and tables[0].names == table.names:
@@ -63,7 +79,7 @@ def _join(pages: Sequence[LoadedDocument], found: Sequence[list[Found]]) -> None
         ]
         rows = [row._replace(number=number) for number, row in enumerate(rows, 1)]
         place = f"{table.place}, pages {pages[0].page}-{pages[-1].page}".removeprefix(", ")
-        tables[0 if own else -1] = Found(place, table.names, rows if fits else ())
+        tables[0 if own else -1] = Found(place, table.names, rows if fits else (), not fits)
 
 
 def _found(document: LoadedDocument) -> Iterator[Found]:
@@ -72,15 +88,13 @@ def _found(document: LoadedDocument) -> Iterator[Found]:
     if _is_drawn(document):
         yield from _drawn(document)
     for heads, lines in _blocks(document.text):
-        names = _names(heads, [line for _, line in lines])
-        if len(lines) * len(names) > MOST_CELLS:
-            continue
-        rows = list[Row]()
-        for start, line in lines:
+        names, rows = _names(heads, [line for _, line in lines]), list[Row]()
+        is_large = len(lines) * len(names) > MOST_CELLS
+        for start, line in () if is_large else lines:
             number = _number(places, start, document.text) or len(rows) + 1
             rows.append(Row(number, start, start + len(line), _cells(line, names)))
-        before = bisect_right(above, rows[0].start, key=lambda heading: heading.start)
-        yield Found(above[before - 1].text if before else document.title, names, rows)
+        before = bisect_right(above, lines[0][0], key=lambda heading: heading.start)
+        yield Found(above[before - 1].text if before else document.title, names, rows, is_large)
 
 
 def _is_drawn(document: LoadedDocument) -> bool:

@@ -49,11 +49,15 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, and its rows."""
+    """A table as a parser finds it: where it stands, such as a sheet, the names of its columns, and its rows.
+
+    One that `is_large` has none, and is not kept.
+    """
 
     place: str
     names: Sequence[str]
     rows: Sequence[Row]
+    is_large: bool = False
 
 
 def key_of(text: str) -> str:

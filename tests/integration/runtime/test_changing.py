@@ -40,7 +40,7 @@ def test_an_index_without_a_name_is_deleted_when_the_rag_closes(notes):
     for wrong, options in ((["nowhere"], {}), (["empty"], {}), ([], {"engine": object()})):
         with pytest.raises(UsageError):
             Rag.from_files(wrong, **options)
-    assert not list(folder.parent.iterdir())
+    assert not list(folder.parent.glob("local-rag-index-*")), "the parser that tests share may have its folder here"
 
 
 def test_a_named_index_is_kept_and_brought_up_to_date(notes):

@@ -1,6 +1,7 @@
 """Test questions about cells, lists and figures of tables in files: what is computed, cited and doubted."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -9,10 +10,12 @@ from support.fakes_index import remembering_minilm
 from support.hostile import docx_members, docx_paragraph, draw_pdf, make_zip
 
 from local_rag.config.settings import Settings
+from local_rag.core.documents import LoadedDocument
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.graphs import GRAPHS
 from local_rag.index.index import Index
 from local_rag.index.joint import JointIndex
+from local_rag.index.tables import lines
 from local_rag.index.tables.question_words import ranges
 from local_rag.index.tables.table import opened
 from local_rag.runtime.engine_choice import Choice
@@ -405,10 +408,9 @@ PAYMENTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def printed(tmp_path_factory, converted):
-    """Return the index of a PDF with a table that goes on on its second page, and another one on the third."""
-    pages = [
+def drawn(pages):
+    """Return the pages of a PDF with these tables."""
+    return [
         "".join(
             f"BT /F1 11 Tf {50 + 170 * place} {760 - 20 * number} Td ({cell}) Tj ET\n".replace("((", "(\\(").replace(
                 "))", "\\))"
@@ -416,9 +418,14 @@ def printed(tmp_path_factory, converted):
             for number, row in enumerate([["Harbour account"], *page])
             for place, cell in enumerate(row)
         )
-        for page in PAYMENTS
+        for page in pages
     ]
-    with indexed(tmp_path_factory.mktemp("printed"), {}, (draw_pdf(pages).write, "account.pdf")) as index:
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory, converted):
+    """Return the index of a PDF with a table that goes on on its second page, and another one on the third."""
+    with indexed(tmp_path_factory.mktemp("printed"), {}, (draw_pdf(drawn(PAYMENTS)).write, "account.pdf")) as index:
         yield index
 
 
@@ -439,6 +446,28 @@ def test_a_name_of_the_page_asks_for_no_row_and_one_of_another_page_does(printed
     answer = ask(printed, "What is the total length of the boats of Bo Finch?")
     assert "the sum of Length m is 21.5" in answer.text and answer.certainty == "sure"
     assert ask(printed, "What is the total that Bo Finch paid at the Quay Bakery?").certainty != "sure"
+
+
+def test_a_table_that_is_too_large_is_named_in_the_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_OVER_PAGES", 20)
+    monkeypatch.setattr(lines, "MOST_CELLS", 15)
+    (files := tmp_path / "files").mkdir()
+    draw_pdf(drawn(PAYMENTS)).write(files / "account.pdf")
+    make_zip(files / "club.zip", {"fuel.csv": FUEL, "fees.html": BERTHS})
+    with Index.open(tmp_path / "index", remembering_minilm(), create=True) as index:
+        report = index.sync([files])
+        assert index.sync([files]).skipped == (replace(report.skipped[0], new=False),)
+    said = "a table is too large for figures, and searched as text alone"
+    assert [(each.path.rpartition("/")[2], each.reason) for each in report.skipped] == [
+        ("account.pdf", f"{said}: Harbour account, pages 1-2"),
+        ("club.zip » fuel.csv", said),
+    ]
+
+
+def test_headers_at_the_end_of_a_page_are_no_table():
+    pages = "Fares\n– | Sales | Sales\n– | – | 2023", "North | 5 | 6\nSouth | 7 | 8"
+    documents = [LoadedDocument(text, "Fares", page=number) for number, text in enumerate(pages, 1)]
+    assert lines.tables_of(documents) == [b"", b""]
 
 
 def test_tables_of_slides_that_follow_each_other_are_tables_of_their_own(tmp_path):

@@ -12,7 +12,7 @@ from support.serving import Client, a_workspace, error_of, served
 from local_rag.config.settings import Settings
 from local_rag.core.errors import ConfigError
 from local_rag.server.app import application
-from local_rag.server.auth import POLICY, SECRET, Access, new_code, read_key
+from local_rag.server.auth import POLICY, SECRET, Access, is_same, new_code, read_key
 
 PAGE = [("GET", "/"), ("GET", "/favicon.ico"), ("GET", "/page/app.js"), ("GET", "/page/none.js")]
 IN_FULL = [("GET", "/"), ("GET", "/api/threads"), ("POST", "/api/ask"), ("POST", "/v1/chat/completions")]
@@ -196,7 +196,7 @@ def test_the_key_is_for_its_owner_stays_and_sessions_end_with_the_server(tmp_pat
     for each in (file, file.parent):
         assert each.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
     file.write_text("")
-    assert not Access(tmp_path, 1).is_key("") and read_key(tmp_path) != first.key, "a damaged one is made anew"
+    assert not is_same("", Access(tmp_path, 1).key) and read_key(tmp_path) != first.key, "a damaged one is made anew"
 
 
 def test_a_listed_origin_uses_the_key(serve, monkeypatch):

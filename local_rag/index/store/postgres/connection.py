@@ -10,20 +10,18 @@ import socket
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psycopg
 from psycopg import errors
 from psycopg.types.numeric import FloatLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from local_rag.config.server_index import ServerIndex
 from local_rag.core.errors import DiskFull, IndexBusy, IndexDamaged, IndexMissing, LocalRagError
 from local_rag.index.store.postgres.schema import quoted
 from local_rag.index.store.values import UnusableRow, UnusableVector
 from local_rag.text.display import shorten
-
-if TYPE_CHECKING:
-    from local_rag.config.server_index import ServerIndex
 
 WAITED = 5.0
 """Seconds that a connection is waited for."""

@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool
 from local_rag.config.server_index import ServerIndex
 from local_rag.core import cancel
 from local_rag.core.errors import EarlierIndex
-from local_rag.index.prepare import DocumentRow, digest, prepared
+from local_rag.index.prepare import DocumentRow, NewDocument, digest, prepared
 from local_rag.index.store.matrices import Stored, blob, searched
 from local_rag.index.store.postgres import schema, words
 from local_rag.index.store.postgres.connection import (
@@ -42,7 +42,6 @@ from local_rag.text.languages import stems
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-    from local_rag.index.prepare import NewDocument
 
 T = TypeVar("T")
 
@@ -309,10 +308,10 @@ class PostgresStore(FullText):
             candidates = f"SELECT chunk FROM embedded JOIN chunks ON chunks.id = chunk WHERE {where} ORDER BY {order}"
             if where == "true":
                 candidates = f"SELECT chunk FROM embedded ORDER BY {order}"
-            rows = self._execute(f"{candidates} LIMIT {count:d}", *values, schema.vector_text(vector))
+            rows = self._column(f"{candidates} LIMIT {count:d}", *values, schema.vector_text(vector))
             if len(rows) >= k:
                 break
-        return self._exact(vector, [row[0] for row in rows])[:k]
+        return self._exact(vector, rows)[:k]
 
     def refresh(self) -> None:
         """Make HNSW if there is none yet, unless another process has made it; count frequent words again if the index
@@ -333,7 +332,7 @@ class PostgresStore(FullText):
     def _lacks_nearest(self) -> bool:
         """Return whether there is no HNSW and this role may make it."""
         sql = "SELECT pg_has_role(relowner, 'USAGE') AND to_regclass('nearest') IS NULL FROM pg_class WHERE oid = "
-        return bool(self._execute(f"{sql} to_regclass('embedded')")[0][0])
+        return bool(self._value(f"{sql} to_regclass('embedded')"))
 
     def described(self) -> tuple[str, str, int, list[tuple[str, str, int]]]:
         """Describe the server, the index and its grants as `schema.described` does."""
@@ -341,4 +340,4 @@ class PostgresStore(FullText):
 
     def size(self) -> int:
         of_schema = "relnamespace = current_schema()::regnamespace AND relkind = 'r'"
-        return int(self._execute(f"SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE {of_schema}")[0][0] or 0)
+        return int(self._value(f"SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE {of_schema}") or 0)

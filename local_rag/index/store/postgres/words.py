@@ -114,7 +114,7 @@ class FullText(Store):
     def passing(self, filter: Filter, chunks: Sequence[int]) -> list[int]:
         where, values = self._passing(filter)
         sql = f"SELECT chunks.id FROM chunks WHERE {where} AND chunks.id = ANY(${len(values) + 1})"
-        left = {row[0] for row in self._execute(sql, *values, listed(chunks))}
+        left = {*self._column(sql, *values, listed(chunks))}
         return [chunk for chunk in chunks if chunk in left]
 
     def _passing(self, filter: Filter) -> tuple[str, list[object]]:
@@ -138,7 +138,7 @@ class FullText(Store):
 
         def count() -> int:
             sql = f"SELECT count(*) FROM (SELECT FROM chunks WHERE {where} LIMIT {shared.NARROW + 1}) AS passing"
-            return int(self._execute(sql, *values)[0][0])
+            return int(self._value(sql, *values))
 
         return self._cache.get("passing", (self.generation(), filter.conditions), count) <= shared.NARROW
 
@@ -149,10 +149,8 @@ class FullText(Store):
         queries = [query_of(term.text, term.field) for term in query.counts]
         if not queries:
             return []
-        mean = float(
-            self._execute('SELECT avg(length) FROM (SELECT "end" - start AS length FROM chunks LIMIT 2000) AS s')[0][0]
-            or 1
-        )
+        of_some = 'SELECT avg(length) FROM (SELECT "end" - start AS length FROM chunks LIMIT 2000) AS s'
+        mean = float(self._value(of_some) or 1)
         weights = [query.idf(count) for count in query.counts.values()]
         score = bm25(queries, weights, f'(chunks."end" - chunks.start) / {mean:.1f}::float8')
         matching = f"chunks.words @@ {literal(any_of(queries[:needed]))}::tsquery"
@@ -167,7 +165,7 @@ class FullText(Store):
         counts = dict.fromkeys(terms, 0)
         sql = "SELECT term, share FROM frequent WHERE term = ANY($1)"
         shares = dict(self._execute(sql, [query.strip("'") for query in queries.values()]))
-        ((names,),) = self._execute("SELECT count(*) FROM names")
+        names = self._value("SELECT count(*) FROM names")
         asked: dict[str, list[Term]] = {"chunks": [], "names": []}
         for term, query in queries.items():
             if share := shares.get(query.strip("'")):
@@ -187,14 +185,14 @@ class FullText(Store):
     @consistent
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         forms = {term: [Term(CONTENT, word) for word in words(term)] for term in terms}
-        ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
+        chunks = self._value("SELECT count(*) FROM chunks")
         known = self._counted(chunks, list(dict.fromkeys(form for each in forms.values() for form in each)))
         return {term: min((known[form] for form in each), default=0) for term, each in forms.items()}
 
     @consistent
     def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
         others = "document != ALL(SELECT id FROM documents WHERE file = ANY($1))"
-        most = max(1, int(share * self._execute(f"SELECT count(*) FROM chunks WHERE {others}", list(files))[0][0]))
+        most = max(1, int(share * self._value(f"SELECT count(*) FROM chunks WHERE {others}", list(files))))
         everywhere = literal(any_of(query_of(word, field) for field in FIELDS))
         sql = f"SELECT FROM chunks WHERE words @@ {everywhere}::tsquery AND {others} LIMIT $2"
         return len(self._execute(sql, list(files), most + 1)) <= most
@@ -207,8 +205,8 @@ class FullText(Store):
         of_term = (
             "SELECT (SELECT count(*) FROM names WHERE words @@ query) FROM unnest($1::text[]::tsquery[]) AS t (query)"
         )
-        counts = [found for (found,) in self._execute(of_term, queries)]
-        ((names,),) = self._execute("SELECT count(*) FROM names")
+        counts = self._column(of_term, queries)
+        names = self._value("SELECT count(*) FROM names")
         score = bm25(queries, [math.log(1 + names / (1 + found)) for found in counts], "length(words) / 10::float8")
         sql = (
             "SELECT file, documents.title, names.name, names.title FROM names JOIN documents ON documents.id = rowid"
@@ -218,16 +216,14 @@ class FullText(Store):
 
     def _count_frequent(self) -> None:
         """Count frequent words again in a sample, if the index has grown by a fifth since."""
-        ((chunks,),) = self._execute("SELECT count(*) FROM chunks")
-        known = self._execute("SELECT value FROM meta WHERE name = 'counted'")
-        if chunks <= max(_SAMPLED, 1.2 * int(known[0][0] if known else 0)):
+        chunks = self._value("SELECT count(*) FROM chunks")
+        if chunks <= max(_SAMPLED, 1.2 * int(self.meta().get("counted", 0))):
             return
         sample = f"SELECT words FROM chunks TABLESAMPLE SYSTEM ({100 * _SAMPLED / chunks:.3f}) REPEATABLE (1)"
-        ((rows,),) = self._execute(f"SELECT count(*) FROM ({sample}) AS sampled")
+        rows = self._value(f"SELECT count(*) FROM ({sample}) AS sampled")
         self._execute("DELETE FROM frequent")
         sql = (
             "INSERT INTO frequent SELECT word, ndoc / $1::real FROM ts_stat($2) WHERE ndoc > $3 ON CONFLICT DO NOTHING"
         )
         self._execute(sql, rows, sample, _FREQUENT * rows)
-        upsert = "INSERT INTO meta VALUES ('counted', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        self._execute(upsert, str(chunks))
+        self.set_meta({"counted": str(chunks)})

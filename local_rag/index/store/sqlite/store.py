@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from local_rag.core import cancel
 from local_rag.core.errors import EarlierIndex, IndexMissing, LocalRagError
-from local_rag.index.prepare import prepared
+from local_rag.index.prepare import NewDocument, prepared
 from local_rag.index.store.commands import anew
 from local_rag.index.store.matrices import blob
 from local_rag.index.store.protocol import EVERYTHING
@@ -34,7 +34,6 @@ from local_rag.text.identifiers import spaced
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Vectors
-    from local_rag.index.prepare import NewDocument
 
 T = TypeVar("T")
 
@@ -151,10 +150,10 @@ class SqliteStore(FullText):
             sql = 'INSERT INTO chunks (document, key, digest, start, "end", heading, header) VALUES'
             rows = [(numbers[-1], *chunk[:5], headers.get(chunk.header)) for chunk in document.chunks]
             self._many(f"{sql} ($1, $2, $3, $4, $5, $6, $7)", rows)
-        self._add_words(numbers)
+        self._write_words(numbers)
         self._show(f"document {_IN}", numbers)
         reused = f"SELECT count(*) FROM chunks JOIN vectors USING (digest) WHERE document {_IN}"
-        return int(self._execute(reused, numbers)[0][0])
+        return int(self._value(reused, numbers))
 
     def _headers(self, texts: Sequence[str]) -> dict[str, int]:
         """Return the numbers of headers by their texts; new headers are inserted."""
@@ -168,8 +167,8 @@ class SqliteStore(FullText):
         """
         for path in paths:
             sql = "SELECT id FROM documents WHERE file IN (SELECT id FROM files WHERE path = $1 OR container = $1)"
-            documents = [row[0] for row in self._execute(sql, path)]
-            self._remove_words(documents)
+            documents = self._column(sql, path)
+            self._write_words(documents, remove=True)
             self._execute(f"DELETE FROM names WHERE rowid {_IN}", documents)
             if self._execute("DELETE FROM files WHERE path = $1 OR container = $1 RETURNING id", path):
                 self.set_meta({FORGET: "1"})
@@ -198,7 +197,7 @@ class SqliteStore(FullText):
                 self._execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
         if self._gone():
             self._write_vectors()
-        if not self._execute("PRAGMA wal_checkpoint(TRUNCATE)")[0][0] and not self._gone():
+        if not self._value("PRAGMA wal_checkpoint(TRUNCATE)") and not self._gone():
             with self.writing():
                 self._execute("DELETE FROM meta WHERE name = $1", FORGET)
 

@@ -110,7 +110,7 @@ class FullText(Store):
             row for row in self._execute(f"SELECT {', '.join(ends)} FROM documents d WHERE {where}", *values) if row[0]
         ]
         first, last = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-        changes = np.zeros(int(self._execute("SELECT coalesce(max(id), 0) FROM chunks")[0][0]) + 2, dtype=np.int32)
+        changes = np.zeros(int(self._value("SELECT coalesce(max(id), 0) FROM chunks")) + 2, dtype=np.int32)
         np.add.at(changes, first, 1)
         np.add.at(changes, last + 1, -1)
         mask = np.cumsum(changes) > 0
@@ -128,8 +128,8 @@ class FullText(Store):
         """Estimate from the small table of names in how many chunks a term occurs: it is cheaper to find there that no
         name has a word.
         """
-        ((count,),) = self._execute("SELECT count(*) FROM names WHERE names MATCH $1", expression([term]))
-        return int(-(-count * chunks // self._execute("SELECT count(*) FROM names")[0][0])) if count else 0
+        count = self._value("SELECT count(*) FROM names WHERE names MATCH $1", expression([term]))
+        return int(-(-count * chunks // self._value("SELECT count(*) FROM names"))) if count else 0
 
     def _in_text(self, chunks: int, term: Term) -> int:
         """Count the chunks with a term; after COUNTED of them estimate by where the last one lies, for FTS5 goes by
@@ -178,26 +178,23 @@ class FullText(Store):
         if not any(strings):
             return None
         joint = " AND ".join(f'"{string}"' for string in strings if string)
-        rows = self._execute(
-            "SELECT rowid FROM full_text WHERE full_text MATCH $1", f"{{{_COLUMNS_OF[CONTENT]}}} : ({joint})"
-        )
-        return [row[0] for row in rows]
+        sql = "SELECT rowid FROM full_text WHERE full_text MATCH $1"
+        return self._column(sql, f"{{{_COLUMNS_OF[CONTENT]}}} : ({joint})")
 
     def is_rare_elsewhere(self, word: str, files: Collection[int], share: float) -> bool:
         own = (
             "SELECT chunks.id FROM chunks JOIN documents ON documents.id = document"
             " WHERE documents.file IN (SELECT value FROM json_each($1))"
         )
-        ((others,),) = self._execute(f"SELECT (SELECT count(*) FROM chunks) - count(*) FROM ({own})", listed(files))
+        others = self._value(f"SELECT (SELECT count(*) FROM chunks) - count(*) FROM ({own})", listed(files))
         most = max(1, int(share * others))
         matching = f"SELECT 1 FROM full_text WHERE full_text MATCH $2 AND +rowid NOT IN ({own}) LIMIT $3"
-        ((count,),) = self._execute(f"SELECT count(*) FROM ({matching})", listed(files), f'"{word}"', most + 1)
+        count = self._value(f"SELECT count(*) FROM ({matching})", listed(files), f'"{word}"', most + 1)
         return int(count) <= most
 
     def document_frequency(self, terms: Sequence[str]) -> dict[str, int]:
         def count(form: str) -> int:
-            rows = self._execute("SELECT doc FROM stems WHERE term = $1", form)
-            return int(rows[0][0]) if rows else 0
+            return int(self._value("SELECT doc FROM stems WHERE term = $1", form) or 0)
 
         return {term: min((max(count(word), count(stem(word))) for word in words(term)), default=0) for term in terms}
 
@@ -208,15 +205,15 @@ class FullText(Store):
         They begin with the same letter.
         """
         sql = "SELECT term FROM stems WHERE term >= $1 AND term < $2"
-        begins = self._execute(sql, word[0], chr(ord(word[0]) + 1))
-        terms = spelling.nearest(stem(word), [term for (term,) in begins], spelling.edits_of(word) + 1)[:NEAR]
+        begins = self._column(sql, word[0], chr(ord(word[0]) + 1))
+        terms = spelling.nearest(stem(word), begins, spelling.edits_of(word) + 1)[:NEAR]
         sql = (
             'SELECT substr(text, start + 1, "end" - start) FROM chunks JOIN documents ON documents.id = document'
             " WHERE chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH $1 LIMIT 8)"
         )
         # FTS5 stems what it looks for: "coffe", the stem of coffee, is found as a prefix of its own stem
         prefix = {term: f'"{term}"{"*" * (stem(term) != term)}' for term in terms}
-        texts = [(term, text) for term in terms for (text,) in self._execute(sql, prefix[term])]
+        texts = [(term, text) for term in terms for text in self._column(sql, prefix[term])]
         return [form for term, text in texts if (form := spelling.form_of(term, word, text))]
 
     def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:
@@ -228,22 +225,14 @@ class FullText(Store):
         )
         return self._execute(sql, f"{{name title}} : ({query})", limit) if query else []
 
-    def _add_words(self, documents: Collection[int]) -> None:
-        """Add the chunks of these documents to the full text."""
-        self._write_words(documents, f"INSERT INTO full_text (rowid, {', '.join(COLUMNS)}) VALUES ({_PLACEHOLDERS})")
-
-    def _remove_words(self, documents: Collection[int]) -> None:
-        """Remove the chunks of these documents from the full text: FTS5 needs all their words again."""
-        self._write_words(
-            documents,
-            f"INSERT INTO full_text (full_text, rowid, {', '.join(COLUMNS)}) VALUES ('delete', {_PLACEHOLDERS})",
-        )
-
     def restore_words(self) -> None:
         self._execute("INSERT INTO full_text (full_text) VALUES ('delete-all')")
-        self._add_words([document for (document,) in self._execute("SELECT id FROM documents")])
+        self._write_words(self._column("SELECT id FROM documents"))
 
-    def _write_words(self, documents: Collection[int], sql: str) -> None:
+    def _write_words(self, documents: Collection[int], *, remove: bool = False) -> None:
+        """Add the chunks of these documents to the full text, or remove them: FTS5 needs all their words again."""
+        command, value = ("full_text, ", "'delete', ") if remove else ("", "")
+        sql = f"INSERT INTO full_text ({command}rowid, {', '.join(COLUMNS)}) VALUES ({value}{_PLACEHOLDERS})"
         names = ", ".join(COLUMNS[2:-1])
         for number in documents:
             about: list[str]

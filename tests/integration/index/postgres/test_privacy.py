@@ -9,7 +9,7 @@ from local_rag.config.server_index import ServerIndex
 from local_rag.config.settings import Settings
 from local_rag.core.documents import LoadedDocument, Narrowing
 from local_rag.core.errors import IndexMissing, LocalRagError, NotLocal, UsageError
-from local_rag.diagnostics.server import server_checks
+from local_rag.diagnostics.doctor import server_checks
 from local_rag.index.index import Index
 
 pytestmark = pytest.mark.slow
