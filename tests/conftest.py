@@ -190,6 +190,14 @@ def link_tree(source, target):
 
 
 @pytest.fixture
+def said(capsys):
+    """Return a person who types commands of local-rag."""
+    from support.typed import Typed
+
+    return Typed(capsys)
+
+
+@pytest.fixture
 def ollama():
     """Start a server on loopback that speaks the API of the new Ollama."""
     from support.ollama_server import OllamaServer

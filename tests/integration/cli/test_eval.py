@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.evaluation_cases import CASES, cases_file, rows_of
@@ -75,6 +76,14 @@ def test_a_folder_of_another_run_or_of_one_that_goes_on_is_refused_and_left_as_i
     with held(folder):
         assert "another local-rag eval is writing to" in said(f"{command} --graph crag", 2)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_what_ctrl_c_stops_goes_on_by_the_same_command(here, said, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("local_rag.evaluation.runner.Runner.run", Mock(side_effect=KeyboardInterrupt))
+        told = said("eval mine.jsonl --graph plain --out run", 130)
+    assert told.endswith("stopped\nhint: the same command continues where it stopped\n")
+    said("eval mine.jsonl --graph plain --out run")
 
 
 def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, said, tmp_path):

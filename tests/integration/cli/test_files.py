@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.garden import enter
+from support.marks import posix
 
 pytestmark = pytest.mark.usefixtures("converted")
 
@@ -68,12 +69,6 @@ def test_what_is_excluded_is_shown_and_stays_out(notes, said):
     assert len(listed(said)) == 3
 
 
-@pytest.mark.parametrize(("flag", "why"), [("--exclude", "leaves nothing out"), ("--no-exclude", "is not excluded")])
-def test_a_pattern_that_means_nothing_makes_no_index(notes, said, flag, why):
-    assert why in said(f"index notes {flag} '#'", 2)
-    said("status", 1)
-
-
 def test_the_report_names_what_went_and_why(notes, said):
     for number in range(12):
         (notes / "old" / f"{number}.log.txt").write_text(f"Line {number}.", encoding="utf-8")
@@ -128,7 +123,7 @@ def test_a_removed_file_is_kept_out_with_the_flag(notes, said):
     assert "/ is the whole disk: name the folders" in said(f"index {Path('/').resolve()}", 2)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="few may make symbolic links there")
+@posix  # few may make symbolic links there
 def test_what_came_through_a_link_is_kept_out_by_its_flag(notes, said, tmp_path):
     (tmp_path / "far.txt").write_text("A letter from far away.", encoding="utf-8")
     (notes / "link.txt").symlink_to(tmp_path / "far.txt")

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from support.garden import enter
+from support.garden import enter, entered
 
 from local_rag import Narrowing, Rag
 from local_rag.cli.app import run
@@ -27,8 +27,7 @@ BOX = [("Ann", "Mon, 02 Jan 2023 23:30:00 -0500"), ("Carl", "Mon, 01 Jan 2024 00
 def home(tmp_path_factory):
     """Return a person with an index of papers and one of mail, which no test changes."""
     base = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base) as patched:
         patched.chdir(base)
         (base / "papers").mkdir()
         (base / "papers" / "lease.md").write_text(LEASE, encoding="utf-8")

@@ -6,13 +6,12 @@ its servers on loopback.
 
 import json
 import os
-import sys
 from dataclasses import replace
 
 import pytest
+from support.marks import posix
 from support.screen import shown
 
-from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing
 from local_rag.core.progress import Silent
@@ -151,7 +150,7 @@ def test_the_environment_is_the_callers_and_the_folder_it_stands_in_is_not_impor
     assert watch(code, ["a", "-b"], trace=False, seconds=LONG).stdout == "http://proxy.test:3128 ['a', '-b']\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+@posix  # the stand-in is a shell script
 def test_a_tracer_that_is_not_there_or_may_not_trace_is_not_used(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not can_trace()
@@ -255,13 +254,12 @@ def test_a_question_that_failed_proves_nothing():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("converted")
-def test_without_an_index_a_question_is_asked_of_the_demo(capsys, home):
-    assert run(["doctor", "--network", "--engine", "extractive", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ok"] is True
-    assert said["recording"]["contacts"] == []
-    assert said["recording"]["answer_status"] == "grounded"
-    assert json.loads(said["recording"]["stdout"])["engine"] == "extractive"
+def test_without_an_index_a_question_is_asked_of_the_demo(said, home):
+    found = said.json("doctor --network --engine extractive")
+    assert found["ok"] is True
+    assert found["recording"]["contacts"] == []
+    assert found["recording"]["answer_status"] == "grounded"
+    assert json.loads(found["recording"]["stdout"])["engine"] == "extractive"
     assert not (home / "data" / "indexes").exists()
 
 

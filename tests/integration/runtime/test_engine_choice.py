@@ -1,7 +1,6 @@
 """Test the choice of the engine: a named one is never replaced, and `auto` says which it took and why."""
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from support.fakes import FakeCorpus
@@ -106,7 +105,7 @@ def test_a_named_model_that_is_missing_is_an_error(there, home, flags, file, tex
     assert "local-rag models pull mistral" in met.value.hint
 
 
-def _write(path: Path, text: str):
+def _write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from support.fakes_index import HashingEmbedder, remembering_minilm
-from support.garden import enter, put_back
+from support.garden import enter, entered, put_back
 from support.hostile import make_mhtml
-from support.typed import Lines, Typed
+from support.typed import Lines
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
@@ -46,8 +46,7 @@ def indexed(tmp_path_factory, converted):
     for name, text in (("notes/bakery.txt", NOTES), ("saved/lighthouse.html", SAVED["chromium.html"][0])):
         (base / name).parent.mkdir(parents=True)
         (base / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         index(base / "notes", "default")
         opened(base / "saved", remembering_minilm())[0].close()
     shutil.copytree(base, base.with_name("kept"))
@@ -61,11 +60,6 @@ def saved(indexed, monkeypatch):
     enter(monkeypatch, indexed)
     monkeypatch.setenv("HOME", str(indexed / "data"))  # so that its path is shown as it is
     return indexed / "saved"
-
-
-@pytest.fixture
-def said(capsys):
-    return Typed(capsys)
 
 
 def opened(source, embedder=None, **flags):

@@ -223,7 +223,7 @@ def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
     assert unanswered(again, name) == []
 
 
-def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve):
+def test_a_thread_is_renamed_and_deleted_with_its_runs_even_if_its_first_question_was_stopped(serve):
     engine = Gated()
     client = serve(scripted(engine))
     stopped_in(client, "plan")
@@ -236,7 +236,9 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve)
     assert client.posted("/api/thread/delete", {"thread": "costs"}) == {"runs": 1}
     client.got("/api/thread", thread="costs", status=404)
     client.posted("/api/thread/delete", {"thread": "costs"}, status=404)
-    assert [run.thread for run in client.workspace.history.runs()] == ["rent"]
+    client.posted("/api/thread/rename", {"thread": "rent", "to": "Harbour Street: rent"})
+    assert asked(client, "And then?", thread="Harbour Street: rent")[-1][1]["turn"] == 2
+    assert {run.thread for run in client.workspace.history.runs()} == {"Harbour Street: rent"}
 
 
 def corrected(**script):
