@@ -198,11 +198,12 @@ def said(capsys):
 
 
 @pytest.fixture
-def ollama():
-    """Start a server on loopback that speaks the API of the new Ollama."""
+def ollama(monkeypatch):
+    """Start a server on loopback that speaks the API of the new Ollama, where a person's commands look for it."""
     from support.ollama_server import OllamaServer
 
     with OllamaServer() as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
         yield server
 
 

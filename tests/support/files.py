@@ -59,7 +59,7 @@ def load_shouted(path):
 
     A file named "begun" beside it tells that it is being read.
     """
-    title, _, text = path.read_text(encoding="utf-8").partition("\n")
+    title, _, text = path.read_text().partition("\n")
     if text == "SLEEP":
         path.with_name("begun").touch()
         time.sleep(600)

@@ -117,7 +117,6 @@ def test_cases_are_chosen_asked_and_their_figures_shown(tab, here):
 def test_the_checks_are_shown_and_a_model_is_fetched(browser, here, ollama, monkeypatch):
     ollama.registry.add(NEEDED)
     monkeypatch.setenv("LOCAL_RAG_PROFILE", "16gb")
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     with browser.signed_in(a_workspace(), axe=True) as tab:
         show(tab, "Doctor", "Doctor")
         tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)

@@ -141,7 +141,7 @@ def test_a_system_older_than_the_wheels_is_refused(bundle, monkeypatch):
 
 
 def test_an_old_python_can_read_the_program():
-    source = module.Path(module.__file__).read_text(encoding="utf-8")
+    source = module.Path(module.__file__).read_text()
     tree = ast.parse(source, feature_version=(3, 6))
     imported = {node.module.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

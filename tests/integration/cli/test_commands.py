@@ -179,7 +179,7 @@ def test_wrong_settings_name_the_place_they_came_from(here, said, monkeypatch, t
     [
         ("config.yaml", os.mkfifo),
         ("models.yaml", Path.mkdir),
-        ("models.yaml", lambda file: file.write_text("# a comment\n" * 100_000, encoding="utf-8")),
+        ("models.yaml", lambda file: file.write_text("# a comment\n" * 100_000)),
     ],
 )
 def test_settings_that_cannot_be_read_are_an_error(here, said, monkeypatch, tmp_path, name, make):

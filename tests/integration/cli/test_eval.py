@@ -25,7 +25,7 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, said, 
     for title in ("Retrieval", "Answers", "Certainty", "Refusals", "Citations", "Cost"):
         assert title in out
     assert out.rstrip().endswith("report.html") and "engine: extractive" in err
-    summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))["summary"]
+    summary = json.loads((folder / "report.json").read_text())["summary"]
     figures = summary["figures"]
     assert summary["cases"]["total"] == 3 and summary["failures"] == []
     assert figures["Retrieval"]["hybrid"]["R@1"] == {"mean": 1.0, "cases": 2}
@@ -131,7 +131,6 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, said, monke
 
     ollama.models["qwen3:4b-instruct"] = Model()
     ollama.always = reply
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_OLLAMA_GRADING", "packed")
     model = "--model qwen3:4b-instruct --judge qwen3:4b-instruct --profile 16gb"
     command = f"eval {here / 'mine.jsonl'} --graph self-rag {model} --out {tmp_path / 'run'}"

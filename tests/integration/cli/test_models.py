@@ -31,7 +31,6 @@ SMALL = Model(size=1_000_000, window=16_384)
 def there(ollama, monkeypatch):
     """Return a server at the address of OLLAMA_HOST, with a small model that is named for every role."""
     ollama.models = {"tiny:latest": SMALL}
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_MODEL", "tiny")
     return ollama
 

@@ -30,12 +30,12 @@ def home(tmp_path_factory):
     with entered(base) as patched:
         patched.chdir(base)
         (base / "papers").mkdir()
-        (base / "papers" / "lease.md").write_text(LEASE, encoding="utf-8")
-        (base / "papers" / "draft.txt").write_text(DRAFT, encoding="utf-8")
+        (base / "papers" / "lease.md").write_text(LEASE)
+        (base / "papers" / "draft.txt").write_text(DRAFT)
         moment = datetime(2021, 5, 1).timestamp()
         os.utime(base / "papers" / "draft.txt", (moment, moment))
         mails = (f"From {name} Mon Jan  2 10:00:00 2023\n{MAIL.format(name, day)}" for name, day in BOX)
-        (base / "box.mbox").write_text("".join(mails), encoding="utf-8")
+        (base / "box.mbox").write_text("".join(mails))
         assert run(["index", "papers", "--index", "papers"]) == 0
         assert run(["index", "box.mbox", "--index", "mail"]) == 0
     return base
@@ -128,7 +128,7 @@ def test_the_strictest_index_keeps_all_from_the_web(monkeypatch):
         assert rag.web.enabled
 
 
-def test_indexes_of_different_embedders_are_refused(home, monkeypatch):
+def test_indexes_of_different_embedders_are_refused(home):
     from support.fakes_index import HashingEmbedder
 
     from local_rag.index.index import Index

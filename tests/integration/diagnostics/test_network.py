@@ -268,10 +268,8 @@ def test_an_index_that_was_named_must_be_there():
         record_question(Settings.load(index="none", engine="extractive"), "", Silent())
 
 
-def test_what_is_known_of_ollama(ollama, monkeypatch):
+def test_what_is_known_of_ollama(ollama):
     assert ollama_lines(Settings.load(engine="extractive")) == ["Ollama: not used, the engine is extractive"]
-    assert "is not known" in ollama_lines(Settings.load())[0]
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     ollama.cloud = {"disabled": False, "source": ""}
     first, *rest = ollama_lines(Settings.load())
     assert first.startswith(f"Ollama at {ollama.host}: Ollama itself may call ollama.com")
@@ -279,3 +277,5 @@ def test_what_is_known_of_ollama(ollama, monkeypatch):
     ollama.cloud = {"disabled": True, "source": "env"}
     switched_off = f"Ollama at {ollama.host}: switched off (env): Ollama contacts no other machine"
     assert ollama_lines(Settings.load()) == [switched_off]
+    ollama.close()
+    assert "is not known" in ollama_lines(Settings.load())[0]

@@ -22,7 +22,6 @@ VERDICTS = '{"r": "yes no"}'
 def there(ollama, monkeypatch):
     """Return a server at the address of OLLAMA_HOST, with a small model that is named for every role."""
     ollama.models = {"tiny:latest": SMALL}
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_MODEL", "tiny")
     return ollama
 

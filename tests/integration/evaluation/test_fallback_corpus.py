@@ -25,14 +25,14 @@ CASES = [
 def asked(tmp_path, said):
     """Return a function of a run's name and the text of a saved page, for the run's folder and its output."""
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.", "utf-8")
+    (tmp_path / "notes" / "bakery.txt").write_text("The bakery opens at seven. Bread costs three euros.")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([tmp_path / "notes"])
     cases_file(tmp_path, CASES, "cases.jsonl")
     (tmp_path / "saved").mkdir()
 
     def ask(name, page=""):
-        (tmp_path / "saved" / "lighthouse.html").write_text(f"<body><p>{page}</p></body>", "utf-8")
+        (tmp_path / "saved" / "lighthouse.html").write_text(f"<body><p>{page}</p></body>")
         source = f"--web-from {tmp_path / 'saved'}" if page else ""
         command = f"eval {tmp_path / 'cases.jsonl'} --engine extractive --graph plain --graph crag"
         shown = said.shown(f"{command} --out {tmp_path / name} {source}")
@@ -55,16 +55,16 @@ def test_a_run_with_a_fallback_corpus_measures_it_and_another_one_is_compared_al
     assert [cited["holds"] for cited in record["cited"]] == [[0]]
     (graded,) = [grade for grade in record["grades"] if grade["gold"]]
     assert graded["verdict"] == "relevant"
-    report = json.loads((folder.path / "report.json").read_text("utf-8"))
+    report = json.loads((folder.path / "report.json").read_text())
     counted = report["summary"]["figures"]["Fallback corpus"]
     assert [counted["crag"][name]["mean"] * 2 for name in ("searched", "cited")] == [1, 1]
     assert (report["run"]["fallback_corpus"]["documents"], report["run"]["fallback_corpus"]["chunks"]) == (1, 1)
     assert without.manifest["fallback_corpus"] is None
-    assert "fallback corpus" in (folder.path / "report.html").read_text("utf-8")
+    assert "fallback corpus" in (folder.path / "report.html").read_text(encoding="utf-8")
 
     assert "fallback_corpus.content" in compare(without.path, folder.path).made
 
-    (tmp_path / "saved" / "lighthouse.html").write_text("The lighthouse of Skerryvore is 12 metres tall.", "utf-8")
+    (tmp_path / "saved" / "lighthouse.html").write_text("The lighthouse of Skerryvore is 12 metres tall.")
     command = f"eval {tmp_path / 'cases.jsonl'} --engine extractive --out {tmp_path / 'with'}"
     told = said(f"{command} --web-from {tmp_path / 'saved'}", 2)  # a run goes on only with the same one
     assert "holds another run: it differs in fallback_corpus.content" in told

@@ -17,10 +17,10 @@ def cases(tmp_path):
     """Make an index of two files of which one is embedded, and cases about both."""
     notes = tmp_path / "notes"
     notes.mkdir()
-    (notes / "bakery.txt").write_text("The bakery opens at seven.", "utf-8")
+    (notes / "bakery.txt").write_text("The bakery opens at seven.")
     with Index.open(Settings.load().index_path, remembering_minilm(), create=True) as index:
         index.sync([notes])
-        (notes / "shop.txt").write_text("Bread costs three euros.", "utf-8")
+        (notes / "shop.txt").write_text("Bread costs three euros.")
         index.sync(embed=False)
     known = {"answers": ["three euros"], "relevant": ["shop.txt"]}
     asked = [{"question": f"What does bread cost in shop {n}?"} | known for n in range(10)]
@@ -41,7 +41,7 @@ def test_ranking_by_words_alone_needs_no_vectors(cases, tmp_path, said):
 @pytest.mark.slow
 def test_a_fallback_corpus_that_is_half_embedded_is_refused_too(cases, tmp_path, said):
     (tmp_path / "saved").mkdir()
-    (tmp_path / "saved" / "page.txt").write_text("The lighthouse is 48 metres tall.", "utf-8")
+    (tmp_path / "saved" / "page.txt").write_text("The lighthouse is 48 metres tall.")
     said(f"index {tmp_path / 'saved'} --index pages --no-embed")
     said("index --embed-only")
     asked = f"eval {cases} --graph crag --engine extractive --limit 2 --out"

@@ -27,9 +27,8 @@ def sixteen(monkeypatch):
 
 
 @pytest.fixture
-def there(ollama, monkeypatch):
+def there(ollama):
     """Return a server at the address of OLLAMA_HOST, with the model of the profile."""
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     ollama.models[OURS] = Model()
     return ollama
 
@@ -174,7 +173,7 @@ def test_whatever_else_listens_there_is_no_ollama(there):
 
 
 @pytest.fixture
-def no_weights(tmp_path, monkeypatch):
+def no_weights(tmp_path):
     """Return settings for an evaluator whose weights are missing."""
     file = tmp_path / "models.yaml"
     file.write_text(f"evaluators: {{gone: {{path: {tmp_path / 'gone'}}}}}\n")

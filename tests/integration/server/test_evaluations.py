@@ -45,8 +45,7 @@ def test_what_is_no_case_is_said_in_a_line(client, at_once):
 
 
 @pytest.mark.slow
-def test_a_model_is_fetched_and_tried_as_a_job(client, ollama, monkeypatch, at_once):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_a_model_is_fetched_and_tried_as_a_job(client, ollama, at_once):
     done = client.ran("/api/models", {"model": "llama3.2:3b", "do": "pull"})
     assert done[-1] == ("report", {"lines": ["llama3.2:3b is installed (2.0 GB)."]})
     lines = client.ran("/api/models", {"model": "tiny", "do": "try"})[-1][1]["lines"]

@@ -66,8 +66,7 @@ CANNOT = [
 ]
 
 
-def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, ollama, monkeypatch):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, ollama):
     client = serve(workspace := scripted(), "key")
     for given, code, hint in CANNOT:
         error = client.posted("/api/ask", {"question": "Why?", **given}, 404 if code == "not_found" else 400)
@@ -118,8 +117,7 @@ def test_the_history_is_read_while_an_index_is_opened(serve, monkeypatch):
         assert [*names(events)][-1] == "error"
 
 
-def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_settings_of_a_question_are_given_on(serve, ollama):
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]

@@ -19,9 +19,8 @@ TEXTS = ["The lamp is lit at dusk.", "Größe und Gewicht", "", "日本語の文
 
 
 @pytest.fixture
-def server(ollama, monkeypatch):
+def server(ollama):
     ollama.models["embed:latest"] = Model(window=512, dimension=64)
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     return ollama
 
 
