@@ -18,11 +18,12 @@ Certainty = Literal["sure", "probably", "in doubt", ""]
 question. `in doubt`: anything else. The certainty is one step lower where OCR was unsure of a quote. It is empty for an
 answer that does not come from files.
 """
-QuoteMatch = Literal["exact", "words", "property", "computed"]
+QuoteMatch = Literal["exact", "words", "evaluator", "property", "computed"]
 """How a quote was found in the passage.
 
-`exact`: the sentence stands there word for word. `words`: the sentence and the quote share words. `property`: the quote
-is a property of the file, such as its author. `computed`: the answer was computed from rows of a table.
+`exact`: the sentence stands there word for word. `words`: the sentence and the quote share words. `evaluator`: only the
+evaluator finds the sentence in the passage. `property`: the quote is a property of the file, such as its author.
+`computed`: the answer was computed from rows of a table.
 """
 BudgetKind = Literal["rewrites", "generations", "web_searches", "steps"]
 """What a graph counts and limits; a limit on seconds comes on top."""

@@ -130,7 +130,8 @@ class Grade(TuplesFromLists):
 
     `sentences` has one support for each of `text.claims(generation)`, or is empty. `usefulness` is 1 (worst) to 5, or 0
     if the verdict could not be parsed or was not requested. `score` in [0, 1] is the probability that the generation
-    answers the question from the documents, or None if the engine gives none.
+    answers the question from the documents, or None if the engine gives none. `assessed`: the evaluator and code gave
+    the verdict, not a language model.
     """
 
     support: Support
@@ -139,6 +140,12 @@ class Grade(TuplesFromLists):
     why: str = ""
     usage: Usage = field(default_factory=Usage)
     score: float | None = None
+    assessed: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """Whether the evaluator is sure of the answer and finds each of its sentences in the passages."""
+        return self.assessed and self.support == "fully" and self.usefulness == max(USEFULNESS)
 
 
 @dataclass(frozen=True)

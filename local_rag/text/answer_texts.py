@@ -133,6 +133,7 @@ class AnswerTexts:
     located: Mapping[QuoteMatch, str] = {
         "exact": "word for word",
         "words": "by the words that they share",
+        "evaluator": "in other words",
         "property": "a property of the file",
         "computed": "made by code of these lines",
     }

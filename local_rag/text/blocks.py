@@ -152,7 +152,7 @@ def source_of(citation: Citation, texts: AnswerTexts, label: Label = short_path)
     elif citation.origin == "web" or citation.url:
         of.append(texts.web if citation.origin == "web" else texts.web_page)
     how, became = texts.how(citation), texts.became.get(citation.changed, "")
-    doubt = how if not citation.verified or citation.located == "property" else ""
+    doubt = how if not citation.verified or citation.located in ("property", "evaluator") else ""
     return Source(
         citation=citation,
         label=citation.url if is_url(citation.url) else label(citation.source),

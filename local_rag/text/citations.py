@@ -39,7 +39,7 @@ NEAREST = 3
 """The most passages that are shown as near."""
 
 CITED_SHARE = 0.5
-"""The least share of a sentence's words in a passage that is cited for it although no passage says it."""
+"""The least share of what a sentence adds to its question, in words, in a passage cited although none says it."""
 
 _LOOSE = re.compile(
     r"[ \t]*\((?:passages? )?(\d{1,2})\)(?=[.!?]?(?:\s|$))"
@@ -119,6 +119,14 @@ def check(text: str, documents: Sequence[Document], question: str = "") -> Check
     return Checked(text, tuple(dict.fromkeys(citations)), uncited, placed)
 
 
+def confirmed(checked: Checked) -> Checked:
+    """Verify the citations of an answer whose sentences the evaluator finds in the passages."""
+    by_evaluator = (
+        each if each.verified else replace(each, verified=True, located="evaluator") for each in checked.citations
+    )
+    return replace(checked, citations=tuple(by_evaluator))
+
+
 def renumbered(checked: Checked) -> Checked:
     """Renumber the marks and citations 1, 2, … in the order in which a reader meets them."""
     new = {number: position for position, number in enumerate(order(checked), start=1)}
@@ -175,9 +183,11 @@ def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[
         return [min(verified, key=lambda number: (cited[number].located != "exact", number))]
     if known := [number for number in claim.numbers if number in cited]:
         return known
-    wanted = set(content_stems(claim.text))
+    stems = set(content_stems(claim.text))
+    wanted = stems - set(content_stems(question)) or stems
     held = {
-        number: len(wanted & set(content_stems(document.page_content))) for number, document in enumerate(documents, 1)
+        number: len(wanted & set(content_stems(f"{head(document)} {document.page_content}")))
+        for number, document in enumerate(documents, 1)
     }
     best = max(held, key=lambda number: held[number], default=0)
     return [best] if best and held[best] >= CITED_SHARE * len(wanted) else []

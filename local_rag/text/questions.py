@@ -16,11 +16,12 @@ from local_rag.text.words import content_stems, content_words, fold, stem, words
 if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus
 
-Kind = Literal["small talk", "fact", "items", "whole", "several", "open"]
+Kind = Literal["small talk", "fact", "items", "steps", "whole", "several", "open"]
 """The kind of a question.
 
-`fact`: one sentence answers; `items`: the items of a list; `whole`: a summary or a comparison, for which one sentence
-is hardly enough; `several`: many passages may answer (reasons, "how"); `open`: its words do not tell.
+`fact`: one sentence answers; `items`: the items of a list; `steps`: what to do, in its order; `whole`: a summary or a
+comparison, for which one sentence is hardly enough; `several`: many passages may answer (reasons, "how"); `open`: its
+words do not tell.
 
 Questions about a document itself have forms of their own (`text.document_questions`).
 """
@@ -49,6 +50,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
              r"|address|person|people|author|player|king|queen|president)\b"),
     ("several", r".*\b(?:examples|parts|components|ways|methods|reasons|causes|advantages|disadvantages|benefits"
                 r"|features|elements|forms)\b"),
+    ("steps", r".*\bhow (?:to|(?:do|can|should|must|could|would) (?:i|we|you|one|people))\b"),
     ("open", r"(?:what (?:is|are|was|were|does)|define|explain|describe|tell me about)\b"),
     ("several", r".*\bhow\b"),
 )  # fmt: skip

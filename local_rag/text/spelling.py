@@ -35,8 +35,9 @@ def repaired(question: str, corpus: Corpus, evaluator: Evaluator) -> str:
         word for word in WORD.findall(question) if len(word) >= FUNCTION_WORD and word.isascii() and word.isalpha()
     ]
     folded = {word: fold(word) for word in written}
-    counts = corpus.document_frequency([*{*folded.values()} - STOP_WORDS])
-    unknown = {word for word, plain in folded.items() if counts.get(plain) == 0 and not evaluator.knows(plain)}
+    stems = {word: stem(plain) for word, plain in folded.items() if plain not in STOP_WORDS}  # "coffe" is one
+    counts = corpus.document_frequency([*{*stems.values()}])
+    unknown = {word for word, of in stems.items() if counts.get(of) == 0 and not evaluator.knows(folded[word])}
     start = len(question) - len(question.lstrip())
 
     def replacement(match: re.Match[str]) -> str:

@@ -114,6 +114,7 @@ class German(AnswerTexts):
     located = {
         "exact": "wörtlich",
         "words": "nach gemeinsamen Wörtern",
+        "evaluator": "mit anderen Worten",
         "property": "eine Eigenschaft der Datei",
         "computed": "aus diesen Zeilen berechnet",
     }
@@ -231,6 +232,7 @@ class French(AnswerTexts):
     located = {
         "exact": "mot pour mot",
         "words": "d'après les mots communs",
+        "evaluator": "en d'autres termes",
         "property": "une propriété du fichier",
         "computed": "calculé à partir de ces lignes",
     }
@@ -355,6 +357,7 @@ class Spanish(AnswerTexts):
     located = {
         "exact": "palabra por palabra",
         "words": "por las palabras comunes",
+        "evaluator": "con otras palabras",
         "property": "una propiedad del archivo",
         "computed": "calculado a partir de estas líneas",
     }

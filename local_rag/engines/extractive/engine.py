@@ -21,6 +21,7 @@ from local_rag.engines.extractive.documents import SCORE, document_answers, hold
 from local_rag.engines.extractive.lines import (
     COMPUTED,
     ITEM,
+    LISTED,
     Line,
     computed_answers,
     computed_places,
@@ -254,7 +255,7 @@ class ExtractiveEngine:
             cancel.check()
             yield AnswerDelta(piece)
         if pieces:
-            every = self._set_out(question, documents) if questions.kind_of(question) == "items" else ()
+            every = self._set_out(question, documents) if questions.kind_of(question) in LISTED else ()
             cut = [f"{len(pieces)} of {len(every)} shown"] if len(pieces) < len(every) else []
             notes = (*unmet(pieces, attempt.shape), *cut)
             yield AnswerDelta(pieces[-1], usage=replace(_usage(started), notes=notes))
@@ -320,7 +321,7 @@ class ExtractiveEngine:
         """Return the lines that answer by their words, else the answers that the evaluator finds."""
         shape, drafts = attempt.shape, spoken(failed)
         if lines := [line for line in self._set_out(question, passages) if spoken(line.text) not in drafts]:
-            every = questions.kind_of(question) == "items" and shape.sentences == Shape().sentences
+            every = questions.kind_of(question) in LISTED and shape.sentences == Shape().sentences
             return [(line.text, line.passage) for line in lines[: None if every else shape.sentences]]
         if not self.reads(question):
             return []
@@ -391,7 +392,7 @@ class ExtractiveEngine:
         if is_refusal(generation.strip()) or not words_of(generation):
             return Grade("no", 1, (), "no answer", score=0.0)
         if is_all_computed(generation, documents):
-            return Grade("fully", 5, (), COMPUTED, score=SCORE)
+            return Grade("fully", SURELY, (), COMPUTED, score=SCORE)
         passages = list(map(_with_properties, documents))
         headers = list(map(head, documents))
         said, untold = _UNTOLD.sub("", generation), _UNTOLD.search(generation)
@@ -400,7 +401,7 @@ class ExtractiveEngine:
         foreign = next((sentence for sentence, support in judged if support != "fully"), "")
         reason = f"not in the passages: {shorten(foreign, 80)!r}" if foreign else ""
         if check == "support":
-            return Grade(overall(supports), 0, supports, reason)
+            return Grade(overall(supports), 0, supports, reason, assessed=True)
         each = dict(zip(questions.whole_parts(question), questions.parts(question), strict=True))
         asked = [part for part, written in each.items() if not untold or written[1:-1] not in untold[0]]
         about = [(part, documents) for part in asked or [question]]
@@ -417,9 +418,9 @@ class ExtractiveEngine:
         if level > DOUBTFUL and (untold or not may_be_all(question, said, len(judged))):
             level, why = DOUBTFUL, untold[0].strip() if untold else f"it is hardly the whole answer; {why}"
         if check == "usefulness":
-            return Grade("unparsed", level, (), why, score=score)
+            return Grade("unparsed", level, (), why, score=score, assessed=True)
         why = "; ".join(filter(None, (reason, why)))
-        return Grade(overall(supports), level, supports, why, score=score)
+        return Grade(overall(supports), level, supports, why, score=score, assessed=True)
 
     def _answers(
         self, question: str, documents: Sequence[Document], generation: str, *, written: bool = False
@@ -429,7 +430,7 @@ class ExtractiveEngine:
             return SURELY, SCORE, "what the document says of itself"
         held, weights = spoken(generation), questions.stem_weights(question, self._corpus)
         lines = [line for line in self._set_out(question, documents) if spoken(line.text) in held]
-        counted = questions.kind_of(question) == "items" or statements(question, documents, weights)
+        counted = questions.kind_of(question) in LISTED or statements(question, documents, weights)
         if lines and (counted or not self.reads(question)):
             first = lines[0]
             why = f"it holds {first.share:.0%} of the question"

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 ITEM = "- "
 """The beginning of a list item."""
+LISTED = ("items", "steps")
+"""The kinds of questions that a whole list answers."""
 NEARLY_ALL = 0.75
 """The least share of a question's weight that a line with its headings holds if it answers, and so for a list."""
 INTRODUCED = 0.4
@@ -49,6 +51,7 @@ KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()'’-]*(?: [\w/()'’-]+){0,3}
 """A key and its colon, before which French puts a blank."""
 
 
+_STEP = re.compile(r"\s*\d{1,2}[.)] ")
 COMPUTED = "it is computed from the table"
 
 
@@ -142,9 +145,9 @@ def statements(question: str, passages: Sequence[Document], weights: dict[str, f
 
 def listed(question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Line]:
     """Return the items of the list that a question asks for, or the sentence that is one: its introduction and heading
-    are about the question.
+    are about the question. Steps are the items of a numbered list.
     """
-    if not weights or kind_of(question) != "items":
+    if not weights or (kind := kind_of(question)) not in LISTED:
         return []
     found: list[tuple[tuple[float, float], list[Line]]] = []
     of_names = content_stems(" ".join(named(question)))
@@ -153,16 +156,21 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
         heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
         headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
         least = ANSWERING_SHARE if headed else NEARLY_ALL
-        every = [(block.introduction, block.items) for block in lists(passage.page_content)]
-        inline = (span.of(passage.page_content) for span in sentences(passage.page_content))
-        every += [(sentence, []) for sentence in inline if _enumerates(sentence)]
+        blocks, inline = lists(passage.page_content), sentences(passage.page_content)
+        every = [(block.introduction, [f"{ITEM}{item}" for item in block.items]) for block in blocks]
+        every += [(sentence, []) for span in inline if _enumerates(sentence := span.of(passage.page_content))]
+        if kind == "steps":
+            written = [
+                (block.introduction, passage.page_content[block.start : block.end].split("\n")) for block in blocks
+            ]
+            every = [(said, steps) for said, steps in written if all(map(_STEP.match, steps))]
         for introduction, items in every:
             share = coverage(weights, f"{head(passage)} {introduction}")
             introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
             if share >= least and introduced:
                 counted = (asked_number(question) or asked_number(introduction)) if items else 0
-                texts = [f"{ITEM}{item}" for item in items] or [" ".join(plain(without_bullet(introduction)).split())]
-                if items and introduction.endswith(":"):
+                texts = [*items] or [" ".join(plain(without_bullet(introduction)).split())]
+                if items and introduction.endswith(":") and kind == "items":
                     texts[0] = f"{introduction}\n{texts[0]}"
                 lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]
                 found.append(((coverage(attribute, introduction), share), lines))
@@ -192,9 +200,9 @@ def laid_out(quotes: Sequence[str], shape: Shape) -> Iterator[str]:
     items = len(quotes) > 1 and any(quote[0].islower() or quote[0] == "[" for quote in quotes)  # read as one sentence
     listed = shape.style != "short" or items
     for number, quote in enumerate(quotes):
-        item = quote.startswith(ITEM)
+        item = begins_item(quote)
         before = "" if number == 0 else "\n" if listed or item or "\n" in quote + quotes[number - 1] else " "
-        after_item = number and not listed and quotes[number - 1].rpartition("\n")[2].startswith(ITEM)
+        after_item = number and not listed and begins_item(quotes[number - 1].rpartition("\n")[2])
         if number and not item and (after_item or f"\n{ITEM}" in quote):  # else Markdown takes it into the item before
             before = "\n\n"
         if shape.style == "steps":

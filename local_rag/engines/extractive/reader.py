@@ -175,7 +175,7 @@ def labels(question: str, readings: Sequence[Reading], relevant: float) -> list[
     irrelevant.
     """
     best = max((reading.answerable for reading in readings), default=0.0)
-    behind = math.inf if kind_of(question) in ("items", "several") else PASSAGE_MARGIN
+    behind = math.inf if kind_of(question) in ("items", "steps", "several") else PASSAGE_MARGIN
     least = max(relevant, probability(log_odds(best) - behind))
     return ["relevant" if reading.answerable >= least else "irrelevant" for reading in readings]
 

@@ -94,6 +94,8 @@ def _checked(state: State, deps: Deps, outcome: Outcome, texts: AnswerTexts) -> 
     draft = outcome.draft
     documents, grade = [*draft.documents], draft.grade
     written = citations.check(draft.text or texts.refusal, documents, standalone_of(state))
+    if outcome.accepted and grade and grade.sure:
+        written = citations.confirmed(written)
     status = status_of(outcome, written)
     reason = outcome.why or ("" if status == "grounded" else why_not_grounded(written, texts))
     is_whole = bool(state.get("whole"))

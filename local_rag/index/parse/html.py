@@ -22,11 +22,18 @@ from local_rag.text.display import is_page, normal
 from local_rag.text.encoding import declared_charset, decode
 from local_rag.text.words import words
 
+DOCUMENT_SHARE = 0.95
+"""Share of a page's words that are its own from which its text is taken whole, without <nav>, <footer> and <aside>.
+
+Own words are visible, in no link and in no <nav>, <footer> or <aside>. trafilatura leaves out headings and lists of
+a document: of 17 manuals, letters and minutes it kept .87 of the words, with `favor_recall` .97. Of 69 news pages two
+reach this share.
+"""
+
 MAIN_SHARE = 0.5
 """Share of the page's own words below which trafilatura's main text is not trusted and all visible text is taken.
 
-Own words are visible, in no link and in no <nav>, <footer> or <aside>: counting all visible words would have taken 15
-of 69 news pages whole, most of them wrongly; counting own words takes 4.
+Counting all visible words would have taken 15 of 69 news pages whole, most of them wrongly; counting own words takes 4.
 """
 
 GAP_SHARE = 0.03
@@ -96,8 +103,11 @@ def html_document(source: str) -> LoadedDocument:
     add_tree(tree, own, DROPPED | AROUND | {"a"})
     title = whole.headings[0].text if whole.headings else ""
     text, headings = whole.text or _bare(source), whole.headings
-    if text and len(whole.parts) <= MAX_PARTS:
-        text, headings = _main(source, visible, len(words(own.text))) or (text, headings)
+    own_words = len(words(own.text))
+    if own_words >= DOCUMENT_SHARE * len(words(text)) > 0:
+        text, headings = visible.text, visible.headings
+    elif text and len(whole.parts) <= MAX_PARTS:
+        text, headings = _main(source, visible, own_words) or (text, headings)
     saved = [match[1] for match in _SAVED.finditer(source[:10_000])]
     named = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
     url = next(filter(None, map(_address, [*saved, *named])), "")
@@ -150,7 +160,7 @@ def _main(source: str, visible: TextBuilder, own: int) -> tuple[str, list[Headin
     """
     from trafilatura import extract
 
-    main = words(extract(source, include_comments=False) or "")
+    main = words(extract(source, include_comments=False, favor_recall=True) or "")
     known = set(_grams(main))
     text = visible.text
     lines = visible.lines()

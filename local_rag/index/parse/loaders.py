@@ -151,7 +151,7 @@ def loader(path: Path) -> Loader | None:
     return LOADERS.get(path.suffix.lower()) or (load_text if path.name.lower() in KNOWN_NAMES else None)
 
 
-VERSIONS: dict[Loader, int] = {load_pdf: 2}
+VERSIONS: dict[Loader, int] = {load_html: 2, load_mhtml: 2, load_pdf: 2}
 """The version of each loader, 1 for those that are not named. Raise it where a loader reads the same file in another
 way: the next sync reads what an older version read once more, and what came out the same keeps its vectors.
 """

@@ -252,9 +252,13 @@ def _list(said: str, lines: Sequence[str], whole: int) -> str:
 
 
 def _are_alternatives(table: Table, one: Condition, other: Condition) -> bool:
-    """Return whether two conditions ask for different texts of one column, of which a cell has only one."""
-    is_text = one.comparison == other.comparison == "is" and table.columns[one.column].kind == "text"
-    return is_text and one.column == other.column and bool(one.value and other.value)
+    """Return whether two conditions ask for different texts, or months or days, of one column, of which a cell has only
+    one.
+    """
+    is_value = one.comparison == other.comparison == "is" and bool(one.value and other.value)
+    kind = table.columns[one.column].kind
+    is_alike = kind == "text" or (kind == "date" and len(one.value) == len(other.value))
+    return is_value and is_alike and one.column == other.column
 
 
 def _any(clauses: Sequence[tuple[str, list[object]]]) -> tuple[str, list[object]]:

@@ -9,6 +9,7 @@ from local_rag.index.parse.properties import MONTH, MONTH_NUMBERS
 from local_rag.index.tables.query import Aggregate, Comparison
 from local_rag.index.tables.values import LEAP, date_of
 from local_rag.text.lexicon import UNITS
+from local_rag.text.names import MONTHS
 from local_rag.text.words import stem, words
 
 WORD = re.compile(r"[^\W_]+(?:[.,:'’&/-]+[^\W_]+)*")
@@ -117,7 +118,7 @@ FLUFF = stems(
     received contain contains hold holds item items put need needs bring brought was been still ever listed
     everyone everybody people player players leave leaves everything piece pieces thing things kind kinds sort sorts
     type types job jobs already currently pick picked come comes came still yet far say says said done values
-reach reached contact contacted kid kids child children"""
+reach reached contact contacted kid kids child children single"""
 )
 """Words of questions that say nothing of which rows and columns are meant."""
 YES, NO = frozenset("yes y true x ja 1 ✓ ✔".split()), frozenset("no n false nein 0 - – ✗".split())
@@ -155,6 +156,14 @@ MEANT = {
     "no places": re.compile(r"\bfull(?=\W*$)|\b(?:fully booked|booked up)\b", re.IGNORECASE),
 }
 """States of things, and how people call them that the rules do not read otherwise."""
+_TAX = r"(?:the )?(?:vat|tax(?:es)?|gst|mwst\.?)"
+TAXED = {
+    "gross": re.compile(rf"\b(?:incl(?:uding|usive of|\.)?|with) {_TAX}\b|\b{_TAX} incl(?:uded|\.)?", re.IGNORECASE),
+    "net": re.compile(
+        rf"\b(?:excl(?:uding|usive of|\.)?|without|before|net of|ex) {_TAX}\b|\b{_TAX} excluded", re.IGNORECASE
+    ),
+}
+"""Amounts with and without a tax; the tax is not asked for."""
 MONEY = stems("bill invoice payment expense expenditure donation purchase sale transaction order debt")
 """Rows of which the biggest is the one with the highest amount."""
 _BEFORE_ROWS = r"which|list|all|all the|of the|welche[rs]?|\w+est|[\d.,]+"
@@ -251,12 +260,24 @@ _OR_MORE = re.compile(
     re.IGNORECASE,
 )
 """A value with what is allowed beside it: 5 pm or later; not "under 5 or over 100", which are two."""
+_QUARTER = re.compile(
+    r"(?:\b(?:in|during|for|of|over) )?(?:\bthe )?\b(?:(?:first|1st|(second|2nd)|(third|3rd)|(fourth|4th)) quarter"
+    r"|q(?:1|(2)|(3)|(4)))"
+    r"(?:,? (?:of )?((?:19|20)\d\d)\b)?(?! of\b)",
+    re.IGNORECASE,
+)
+_MONTH_NAMES = [str(names[0]).title() for names in MONTHS]
 
 
 def ranges(question: str) -> str:
     """Return a question with ranges in words of comparison and times of day as 17:00; the year of a range of months is
-    that of its end.
+    that of its end. A range of months without a year, and a quarter, names each of them.
     """
+
+    def of_quarter(match: re.Match[str]) -> str:
+        *which, year = match.groups()
+        first = 3 * next((number % 3 + 1 for number, said in enumerate(which) if said), 0)
+        return _each_month(first, first + 2, f" {year}" if year else "")
 
     def of_day(match: re.Match[str]) -> str:
         hour = int(match[1] or 12) % 12 + 12 * ((match[3] or "p").lower() == "p")
@@ -267,10 +288,14 @@ def ranges(question: str) -> str:
 
     def compared(match: re.Match[str]) -> str:
         first, last = filter(None, match.groups())
+        months = [MONTH_NUMBERS.get(each.casefold().rstrip(".")) for each in (first, last)]
+        if months[0] and months[1]:
+            return _each_month(months[0] - 1, months[1] - 1 + 12 * (months[1] < months[0]))
         year = re.search(r" (?:19|20)\d\d$", last)
         return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
 
     question = re.sub(r"\b(?:until|till) when\b", "when end", question, flags=re.IGNORECASE)
+    question = _QUARTER.sub(of_quarter, question)
     question = _OR_MORE.sub(bound, _HALF_DAY.sub(of_day, question))
     return BETWEEN.sub(
         compared,
@@ -280,6 +305,11 @@ def ranges(question: str) -> str:
             question,
         ),
     )
+
+
+def _each_month(first: int, last: int, year: str = "") -> str:
+    *before, end = [f"in {_MONTH_NAMES[number % 12]}{year}" for number in range(first, last + 1)]
+    return f"{', '.join(before)} and {end}" if before else end
 
 
 def date_in(text: str) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from local_rag.index.parse.properties import MONTH
 from local_rag.index.tables.query import Condition
 from local_rag.index.tables.question_words import (
     ABBREVIATIONS,
@@ -28,6 +29,7 @@ from local_rag.index.tables.question_words import (
     PARTICIPLE,
     RELATIONS,
     TAKES_NUMBER,
+    TAXED,
     WORD,
     YES,
     date_in,
@@ -47,6 +49,8 @@ BEGUN_ALIKE = 0.6
 """The least share of letters at their beginning that two words for one thing have in common."""
 BEHIND_DENIAL = 4
 """The number of words behind "not" or "without" in which the column stands whose cells are empty."""
+_IN_LIST = re.compile(rf"\b(?:{MONTH})(?:,| and| or| und| oder| &) $", re.IGNORECASE)
+"""What stands before a month that is told with another one: in January and March."""
 LIKE_LETTERS, LIKE_AMONG = 5, 2_000
 """The least number of letters of a word for which one that is written nearly so is looked for, and the number of values
 of a column up to which it is.
@@ -92,12 +96,13 @@ class Rows:
 
     def _in_its_words(self, question: str) -> str:
         """Return a question with the states of things as the rules read them, if neither rows nor headers name them."""
-        for meant, pattern in MEANT.items():
+        for meant, pattern in (MEANT | TAXED).items():
             said = pattern.search(question)
             if not said or self.table.named([key_of(said[0])]) or any(stems(said[0]) <= name for name in self.names):
                 continue
             if any(name & (stems(meant) | synonyms(meant)) for name in self.names):
-                self.doubts.append(f"{said[0]!r} was read as {meant!r}")
+                if meant in MEANT:
+                    self.doubts.append(f"{said[0]!r} was read as {meant!r}")
                 question = f"{question[: said.start()]}{meant}{question[said.end() :]}"
         return question
 
@@ -144,7 +149,7 @@ class Rows:
         for size in sizes:
             for at in range(len(self.words) - size + 1):
                 span = self.words[at : at + size]
-                if not any(word.used for word in span) and (found := find(span)):
+                if not any(word.used for word in span) and (found := self._fullest(find(span))):
                     is_subject = at and span[0].text[0].isupper() and self.words[at - 1].plain.endswith("n't")
                     is_one = all(each.comparison == "is" for each in found) and not is_subject  # what can't Ann eat
                     denied = self._denial(at) if is_one else []
@@ -154,6 +159,12 @@ class Rows:
                     held = stems(" ".join(each.value for each in found if each.comparison == "is"))
                     for word in self.words:
                         word.used = word.used or int(not word.is_function and stems(word.text) <= held)
+
+    def _fullest(self, found: list[Condition]) -> list[Condition]:
+        """Return those conditions whose cells hold most words of the question: "entry fee" and not "fees"."""
+        asked = set[str]().union(*(stems(word.text) for word in self.words if not (word.used or word.is_function)))
+        shared = [len(asked & stems(each.value)) for each in found]
+        return [each for each, size in zip(found, shared, strict=True) if size == max(shared)]
 
     def _denial(self, at: int, *, of_column: bool = False) -> list[_Word]:
         """Return the words from "not" to the one at this place, or behind a column to "is missing", if only words that
@@ -281,7 +292,8 @@ class Rows:
             of_any_year = bool(date) and str(date).startswith("-")
             if of_any_year and said == "from":
                 sign = "is"
-            is_told = said or number or (of_any_year and value[3:] and value.lower() != "march")
+            is_listed = of_any_year and _IN_LIST.search(self.question, 0, match.start())
+            is_told = said or number or is_listed or (of_any_year and value[3:] and value.lower() != "march")
             if self.dates and date and is_told and (sign == "is" or not of_any_year):
                 asked = {*self.dates} & {place for word in self.words for place in word.names | word.also}
                 others = [place for place in self.dates if place not in asked] if ASKS_WHEN.search(self.plain) else []
@@ -305,7 +317,7 @@ class Rows:
         unit = (number_of(value) or (0, ""))[1]
         scores = {
             place: 4 * bool(unit and unit in (self.table.columns[place].unit, *self.table.columns[place].units))
-            + sum(4 * (place in word.names) + (place in word.also) for word in self.words)
+            + sum(4 * (place in word.names) + (place in word.also and not word.names) for word in self.words)
             for place in places
         }
         best = [place for place in places if scores[place] == max(scores.values())]

@@ -115,6 +115,13 @@ VISITS = """Patient,Born,Last visit,Next visit,Bill €,Paid on
 Olga Brand,14/07/61,12/03/24,12/09/24,85,20/03/24
 Timo Kall,02/11/03,29/04/24,,120,
 """
+SPENT = """Date,Category,Description,Net £,VAT £,Gross £
+2024-01-26,Cleaning,Cleaning January,240,48,288
+2024-02-23,Cleaning,Cleaning February,240,48,288
+2024-04-02,Cleaning,Windows,100,20,120
+2024-03-12,Fees,Planning application fee,462,0,462
+2024-05-18,Fees,Land registry,7,0,7
+"""
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +130,7 @@ def of_table(tmp_path_factory, converted):
     with ExitStack() as stack:
         yield {
             text: stack.enter_context(indexed(tmp_path_factory.mktemp("table"), {"table.csv": text}))
-            for text in (STORE, WORKSHOP, VISITS)
+            for text in (STORE, WORKSHOP, VISITS, SPENT)
         }
 
 
@@ -153,6 +160,11 @@ def of_table(tmp_path_factory, converted):
     (VISITS, "When was Timo Kall's last visit?", "Last visit is 29/04/24", "sure"),  # no extreme
     (VISITS, "What did Olga Brand cost?", "Bill € is 85", "sure"),  # no date of a payment
     (VISITS, "Who was born before 1990?", "Born is before 1990: Patient is Olga Brand", "sure"),  # 61 is 1961
+    (SPENT, "How much did cleaning cost in the first quarter of 2024, VAT included?", "sum of Gross £ is 576", "sure"),
+    (SPENT, "What was spent on cleaning in Q2, without VAT?", "Net £ is 100", "sure"),
+    (SPENT, "What was spent on cleaning in January and March, excluding tax?", "Net £ is 240", "sure"),
+    (SPENT, "How much was the fee for the planning application?", "Planning application fee: Net £ is 462", "sure"),
+    (SPENT, "What was the biggest single expense between March and May?", "462: Planning application fee", "in doubt"),
 ])  # fmt: skip
 def test_a_question_in_other_words_than_the_table(of_table, table, question, text, certainty):
     answer = ask(of_table[table], question)
@@ -161,6 +173,8 @@ def test_a_question_in_other_words_than_the_table(of_table, table, question, tex
 
 def test_two_comparisons_are_not_one_range():
     assert ranges("cost under 5 or over 100 euros") == "cost under 5 or over 100 euros"
+    assert ranges("sales in the 4th quarter of 2023") == "sales in October 2023, in November 2023 and in December 2023"
+    assert ranges("rain between December and January") == "rain in December and in January"
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
 

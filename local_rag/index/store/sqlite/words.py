@@ -214,7 +214,9 @@ class FullText(Store):
             'SELECT substr(text, start + 1, "end" - start) FROM chunks JOIN documents ON documents.id = document'
             " WHERE chunks.id IN (SELECT rowid FROM full_text WHERE full_text MATCH $1 LIMIT 8)"
         )
-        texts = [(term, text) for term in terms for (text,) in self._execute(sql, f'"{term}"')]
+        # FTS5 stems what it looks for: "coffe", the stem of coffee, is found as a prefix of its own stem
+        prefix = {term: f'"{term}"{"*" * (stem(term) != term)}' for term in terms}
+        texts = [(term, text) for term in terms for (text,) in self._execute(sql, prefix[term])]
         return [form for term, text in texts if (form := spelling.form_of(term, word, text))]
 
     def named_like(self, terms: Collection[str], limit: int) -> list[tuple[int, str, str, str]]:

@@ -427,6 +427,12 @@ MEMORY = passage(
     "  - explicit memory\n  - implicit memory",
     heading="Types of memory",
 )
+DESCALING = passage(
+    8,
+    "Descaling\n\nThe machine asks for descaling when the lamp blinks.\n\n1. Empty the tray.\n"
+    "2. Pour a bottle of descaler into the tank.\n3. Hold the button for three seconds.",
+    heading="Coffee machine > Descaling",
+)
 ATTACKS = passage(
     7,
     "We present three approaches here.\n\nAttack | Type\nToken manipulation | Type: black-box\n"
@@ -465,6 +471,8 @@ ATTACKS = passage(
         ("Compare the notice periods of the flats in Elm Street and Mill Lane.", [ELM_NOTICE, MILL_NOTICE],
          "Elm Street:\n- Either party may end the lease by two months' notice in writing. [1]\n\n"
          "Mill Lane:\n- The tenant may leave with three months' written notice. [2]"),
+        ("How do I descale the coffee machine?", [DESCALING], "1. Empty the tray. [1]\n"
+         "2. Pour a bottle of descaler into the tank. [1]\n3. Hold the button for three seconds. [1]"),
         ("Which books did I read in 2024?", [BOOKS], "- The Bee Sting, Paul Murray [1]\n"
          "- Orbital, Samantha Harvey given up [1]\n- Small Things, Claire Keegan [1]"),
     ],

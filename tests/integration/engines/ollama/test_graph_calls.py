@@ -240,6 +240,19 @@ def test_with_auto_the_evaluator_and_code_grade_what_they_can_read(ollama, quest
     assert answer.text == ANSWER, "code sets the mark"
 
 
+def test_with_auto_other_words_are_sure_where_the_evaluator_finds_them(ollama):
+    class Reader(ScriptedEvaluator):
+        def supports(self, pairs):
+            return [1.0 for _ in pairs]
+
+    assessor = ExtractiveEngine(HashingEmbedder(), Reader({"100 euros": 0.99}))
+    ollama.script("Members hand over 100 euros. [1]")
+    answer, _ = ask(ollama, "self-rag", "How much are 100 euros?", passages=1, k=1, grading="auto", assessor=assessor)
+    (citation,) = answer.citations
+    assert (citation.located, ENGLISH.how(citation)) == ("evaluator", "in other words")
+    assert (answer.status, answer.certainty) == ("grounded", "sure"), answer.reason
+
+
 def test_with_auto_the_passage_is_quoted_where_no_answer_of_the_model_is_supported(ollama):
     ollama.script("Passage 1 says that the plan costs 900 euros.")
     answer, events = ask(ollama, "self-rag", "How much are 100 euros?", passages=1, k=1, **AUTO)

@@ -197,6 +197,8 @@ def test_an_evaluator_judges_what_is_not_verbatim_and_code_compares_numbers_and_
         ("Where is my home?", "fact"),
         ("Why was the mill built?", "several"),
         ("How was the mill built?", "several"),
+        ("How do I oil the mill?", "steps"),
+        ("tell me how to oil it", "steps"),
         ("Name the mill's builders", "items"),
         ("Which books did I read in 2024?", "items"),
         ("Who are the members of the club?", "items"),

@@ -493,6 +493,21 @@ def test_texts_are_kept_as_they_are_written(tmp_path, name, content, expected):
         assert heading.text.split()[0] in "".join(content[heading.start :].splitlines()[:2])
 
 
+MANUAL = """<title>Coffee machine</title><h1>Coffee machine</h1><h2>Grinder</h2>
+<p>Turn the ring in the bean container only while the grinder is running, one notch at a time.</p>
+<h2>Descaling</h2><p>The machine asks for descaling when the drop lamp blinks. Do not use vinegar; it attacks the seals.
+<ol><li>Remove the water filter and empty the drip tray.<li>Pour one bottle of descaler into the tank.
+<li>Hold the drop button for three seconds.</ol><h2>Faults</h2>
+<table><tr><th>Display<th>Meaning<tr><td>E1<td>Grinder blocked<tr><td>E4<td>Air in the pipes</table>"""
+
+
+def test_a_page_with_nothing_but_a_document_is_read_whole(tmp_path):
+    """The extraction of a page's main text leaves out lists and the headings before tables."""
+    manual = document_of(written(tmp_path / "manual.html", MANUAL))
+    assert "3. Hold the drop button for three seconds.\n\nFaults\n\nDisplay | Meaning" in manual.text
+    assert [heading.text for heading in manual.headings] == ["Coffee machine", "Grinder", "Descaling", "Faults"]
+
+
 @pytest.mark.parametrize(("name", "content", "expected"), READ)
 def test_what_is_stored_of_other_files(tmp_path, name, content, expected):
     assert "\n".join(map(shown, load(written(tmp_path / name, content)).documents)) == expected
