@@ -190,11 +190,20 @@ def link_tree(source, target):
 
 
 @pytest.fixture
-def ollama():
-    """Start a server on loopback that speaks the API of the new Ollama."""
+def said(capsys):
+    """Return a person who types commands of local-rag."""
+    from support.typed import Typed
+
+    return Typed(capsys)
+
+
+@pytest.fixture
+def ollama(monkeypatch):
+    """Start a server on loopback that speaks the API of the new Ollama, where a person's commands look for it."""
     from support.ollama_server import OllamaServer
 
     with OllamaServer() as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.host)
         yield server
 
 

@@ -1,4 +1,4 @@
-"""Run each command of the command line once as a real process."""
+"""Run commands as real processes, also with stdout and stderr closed, broken or full: exit codes and silence."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from support import CHECKOUT
-from support.garden import enter, notes_in
+from support.garden import enter, entered, notes_in
+from support.marks import posix
 from support.processes import stopped
 
 from local_rag.cli.app import run
@@ -23,8 +24,7 @@ def world(tmp_path_factory):
     """Return a folder of notes, and the environment of a person whose default index has them."""
     base = tmp_path_factory.mktemp("world")
     notes = notes_in(base)
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         assert run(["index", str(notes)]) == 0
         env = os.environ | {"PYTHONWARNINGS": "error"}
     return base, notes, env
@@ -109,8 +109,53 @@ main()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
+@posix  # SIGINT as a terminal sends it
 def test_ctrl_c_ends_an_answer_that_goes_on(world):
     _, _, env = world
     code, rest = stopped(SLOW_ANSWER, ["ask", "What does the greenhouse cost?"], env, "writing")
     assert (code, rest) == (130, "stopped\n")
+
+
+# --- streams that are closed or full ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell(world):
+    """Return a function that runs a line of a shell as that person; NOTES are the notes."""
+    base, notes, env = world
+
+    def done(line, cwd=base):
+        line = line.replace("local-rag", f"{shlex.quote(sys.executable)} -m local_rag").replace("NOTES", str(notes))
+        return subprocess.run(line, shell=True, env=env, cwd=cwd, capture_output=True, text=True, timeout=600)
+
+    return done
+
+
+@posix
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("local-rag status >&-", 0),
+        ("local-rag ask 'Which insurance company covers the rental contract of the tenant?' <&- >&- 2>&-", 3),
+        ("local-rag status --index nothing-here 2>&-", 1),
+        ("local-rag index NOTES <&- >&- 2>&-", 0),
+    ],
+)
+def test_a_stream_that_is_closed_from_the_start_changes_no_exit_code(shell, line, code):
+    done = shell(line)
+    assert done.returncode == code
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_result_that_cannot_be_written_is_an_error(shell):
+    done = shell("local-rag status >/dev/full")
+    assert done.returncode == 1
+    assert "error: the result cannot be written (there is no space left on the disk)" in done.stderr
+
+
+@posix
+def test_a_folder_that_was_deleted_is_named(shell, tmp_path):
+    done = shell(f"rmdir {shlex.quote(str(tmp_path))} && local-rag status", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0] == "error: the folder that you are in was deleted"

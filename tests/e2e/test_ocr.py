@@ -3,21 +3,19 @@
 A citation says how sure OCR is.
 """
 
-import json
 import re
-import sys
 
 import pytest
+from support.marks import posix
 from support.scans import drawn, scanned, stand_in, table
 from support.serving import a_workspace, asking
 
-from local_rag.cli.app import run
 from local_rag.index.parse.ocr import read_page
 
 pytestmark = pytest.mark.usefixtures("converted")
 SAID = "The lamp of Skerryvore burns 40 litres of oil."
 WIDTH, HEIGHT = 1240, 440
-QUESTION = "How much oil does the lamp of Skerryvore burn?"
+ASK = "ask 'How much oil does the lamp of Skerryvore burn?'"
 
 
 def page(*lines):
@@ -35,13 +33,6 @@ def folder(tmp_path):
     return made
 
 
-def typed(capsys, *arguments):
-    code = run(list(arguments))
-    shown = capsys.readouterr()
-    assert code in (0, 4), shown.err
-    return shown.out
-
-
 def test_rapidocr_reads_a_page_without_a_socket(tmp_path, monkeypatch):
     """Read in this process, where every socket to another machine fails the test, and without the memory limit."""
     monkeypatch.setattr("local_rag.core.child_process.limit_memory", lambda size: None)
@@ -50,21 +41,21 @@ def test_rapidocr_reads_a_page_without_a_socket(tmp_path, monkeypatch):
     assert all(0.5 < line.confidence <= 1 for line in document.lines)
 
 
-def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeypatch):
+def test_a_scan_is_named_then_read_then_cited_and_marked(folder, said, monkeypatch):
     with monkeypatch.context() as without:
         without.setattr("local_rag.index.parse.ocr.find_spec", lambda name: None)
         without.setenv("PATH", "")
-        told = typed(capsys, "index", str(folder))
+        told = said(f"index {folder}")
         assert re.search(
             r"OCR would read 1 page without a text layer and 1 image: pip install 'local-rag\[ocr\]' +then +"
             r"local-rag index --ocr\n +\S*notes/photo.png\n",
             told,
         )
         assert "log.pdf: page 1: no text layer" in told
-        assert run(["index", "--ocr"]) == 2 and "pip install 'local-rag[ocr]'" in capsys.readouterr().err
-    assert "2 pages read by OCR" in typed(capsys, "index", "--ocr")
-    assert re.search(r"log\.pdf, p\. 1, read by OCR \((\.\d\d|1\.00)\)", typed(capsys, "ask", QUESTION))
-    answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
+        assert "pip install 'local-rag[ocr]'" in said("index --ocr", 2)
+    assert "2 pages read by OCR" in said("index --ocr")
+    assert re.search(r"log\.pdf, p\. 1, read by OCR \((\.\d\d|1\.00)\)", said(ASK))
+    answer = said.json(ASK)
     (cited,) = answer["citations"]
     assert (cited["quote"], answer["status"], answer["certainty"]) == (SAID, "grounded", "sure")
     with asking(a_workspace()) as client:
@@ -77,12 +68,12 @@ def test_a_scan_is_named_then_read_then_cited_and_marked(folder, capsys, monkeyp
     assert top == pytest.approx(270 / HEIGHT, abs=0.02) and left == pytest.approx(120 / WIDTH, abs=0.01)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
-def test_a_line_that_ocr_is_not_sure_of_lowers_the_certainty(folder, tmp_path, capsys, monkeypatch):
+@posix  # a program is a script here
+def test_a_line_that_ocr_is_not_sure_of_lowers_the_certainty(folder, tmp_path, said, monkeypatch):
     stand_in(tmp_path / "bin", monkeypatch, table((120, 270, 71, SAID)))
     monkeypatch.setenv("LOCAL_RAG_OCR_LANGUAGES", "eng")
-    typed(capsys, "index", str(folder), "--ocr")
-    told = typed(capsys, "ask", QUESTION)
+    said(f"index {folder} --ocr")
+    told = said(ASK, 4)
     assert "Probably: OCR was not sure of a line that is quoted" in told and "read by OCR (.71)" in told
-    answer = json.loads(typed(capsys, "ask", QUESTION, "--json"))
+    answer = said.json(ASK, 4)
     assert (answer["status"], answer["certainty"]) == ("partial", "probably")

@@ -9,11 +9,12 @@ import pytest
 from support import TESTS
 from support.browser import Browser
 from support.garden import notes_in
+from support.marks import posix
 from support.processes import NO_ROUTE, free_port, namespaces, serving
 
 from local_rag.cli.app import run
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+pytestmark = posix  # Windows has no SIGINT for one process
 
 UNPLUGGED = """
 import sys

@@ -1,7 +1,6 @@
 """Change files as a person does, read them with the loaders, and show what was read or synced in one text."""
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,23 +12,23 @@ from local_rag.index.parse.parsed_file import ParsedFile
 PROPERTIES = ("page", "title", "author", "date", "subject", "url")
 
 
-def load(path: Path) -> ParsedFile:
+def load(path):
     with loaders.told():
         return loaders.load(path)
 
 
-def document_of(path: Path) -> LoadedDocument:
+def document_of(path):
     (found,) = load(path).documents
     return found
 
 
-def reason(path: Path) -> str:
+def reason(path):
     with pytest.raises(FileSkipped) as skipped:
         load(path)
     return str(skipped.value)
 
 
-def shown(document: LoadedDocument) -> str:
+def shown(document):
     """Return a document as text, with its properties and the headings at their places: "[title Oil]<1 Oil>Oil"."""
     text = document.text
     for heading in reversed(document.headings):
@@ -60,7 +59,7 @@ def load_shouted(path):
 
     A file named "begun" beside it tells that it is being read.
     """
-    title, _, text = path.read_text(encoding="utf-8").partition("\n")
+    title, _, text = path.read_text().partition("\n")
     if text == "SLEEP":
         path.with_name("begun").touch()
         time.sleep(600)

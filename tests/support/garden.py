@@ -1,6 +1,7 @@
 """Provide a folder of notes about a garden and a rental contract."""
 
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -35,6 +36,14 @@ def enter(patched, base):
     patched.setenv("COLUMNS", "100")
 
 
+@contextmanager
+def entered(base):
+    """Be that person within a block."""
+    with pytest.MonkeyPatch.context() as patched:
+        enter(patched, base)
+        yield patched
+
+
 GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
 BEGIN = "When does building start?"
 
@@ -43,8 +52,7 @@ def asked_in(base):
     """Index the notes and ask three questions: one alone, one in a chat, and one that the notes do not answer."""
     from local_rag.cli.app import run
 
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         assert run(["index", str(notes_in(base))]) == 0
         assert run(["ask", BEGIN, "--k", "1"]) == 0
         assert run(["ask", GREENHOUSE, "--k", "1", "--thread", "garden"]) == 0

@@ -2,7 +2,6 @@
 
 import struct
 import zipfile
-from pathlib import Path
 
 SENTENCE = "The keeper lights the lamp of Skerryvore at dusk."
 """A sentence that proves that a file was read."""
@@ -15,15 +14,15 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def make_pdf(
-    path: Path,
-    pages: list[str],
-    properties: dict[str, str] | None = None,
+    path,
+    pages,
+    properties=None,
     *,
-    title: str = "",
-    password: str | None = None,
-    drawn: bool = False,
-    large: int = 0,
-) -> Path:
+    title="",
+    password=None,
+    drawn=False,
+    large=0,
+):
     """Make a PDF with one line of Helvetica per line of a page; `drawn` adds a line of ink that is no text.
 
     The first `large` lines of a page have twice the size of the others.
@@ -63,14 +62,14 @@ def draw_pdf(streams):
 ESCAPES = str.maketrans({"(": r"\(", ")": r"\)", "\\": r"\\"})
 
 
-def make_zip(path: Path, members: dict[str, bytes]) -> Path:
+def make_zip(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
     return path
 
 
-def docx_members(body: str) -> dict[str, bytes]:
+def docx_members(body):
     """Return the minimum that Word opens; `body` is the inside of <w:body>."""
     package = "http://schemas.openxmlformats.org/package/2006"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
@@ -89,12 +88,12 @@ def docx_members(body: str) -> dict[str, bytes]:
     }
 
 
-def docx_paragraph(text: str, style: str = "") -> str:
+def docx_paragraph(text, style=""):
     styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f"<w:p>{styled}<w:r><w:t>{text}</w:t></w:r></w:p>"
 
 
-def docx_styles(*names: str) -> bytes:
+def docx_styles(*names: str):
     """Return paragraph styles, each with its name without blanks as its id ("Heading 1" is Heading1)."""
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{name.replace(" ", "")}"><w:name w:val="{name}"/></w:style>'
@@ -103,9 +102,7 @@ def docx_styles(*names: str) -> bytes:
     return f'<w:styles xmlns:w="{WORD}">{styles}</w:styles>'.encode()
 
 
-def epub_members(
-    chapters: dict[str, str], toc: str = "", extra: dict[str, bytes] | None = None, metadata: str = ""
-) -> dict[str, bytes]:
+def epub_members(chapters, toc="", extra=None, metadata=""):
     """Return a book: file name -> the inside of <body>, in the order of the spine; `metadata` is beside the title."""
     items = "".join(f'<item id="{n}" href="{n}" media-type="application/xhtml+xml"/>' for n in chapters)
     refs = "".join(f'<itemref idref="{name}"/>' for name in chapters)
@@ -123,7 +120,7 @@ def epub_members(
     return members | {"OPS/book.opf": package.encode()} | (extra or {})
 
 
-def lie_about_sizes(path: Path, size: int) -> None:
+def lie_about_sizes(path, size):
     """Write another unzipped size in place of every member's true one in a zip file."""
     with zipfile.ZipFile(path) as archive:
         true = {member.file_size for member in archive.infolist()}
@@ -133,7 +130,7 @@ def lie_about_sizes(path: Path, size: int) -> None:
     path.write_bytes(data)
 
 
-def make_mhtml(body: str, url: str = "") -> bytes:
+def make_mhtml(body, url=""):
     """Return a page as Chromium saves it in one file: MIME, quoted-printable, with a picture beside it."""
     import quopri
 

@@ -34,8 +34,10 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("kilobytes", [0, 40, 120])
-@pytest.mark.parametrize("state", COMMANDS)
+@pytest.mark.parametrize(
+    ("state", "kilobytes"),
+    [("unindexed", 40), *(("changed", free) for free in (0, 40, 120)), ("indexed", 0), ("indexed", 40)],
+)
 def test_a_command_that_finds_no_room_goes_on_once_there_is_some(world, disk, kilobytes, state):
     """Check that reading needs at most 32 KB, and removing a whole index none."""
     world.reset(state)

@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.marks import posix
 
 CHILD = Path(__file__).parents[2] / "support" / "linear_work.py"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no timer that counts the time of a process")
+@posix  # Windows has no timer that counts the time of a process
 @pytest.mark.parametrize("kind", ["text", "prose", "records", "markup"])
 def test_a_hostile_text_costs_no_more_than_another(kind, tmp_path):
     command = [sys.executable, str(CHILD), kind, str(tmp_path)]

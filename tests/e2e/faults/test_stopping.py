@@ -3,16 +3,16 @@
 import json
 import os
 import signal
-import sys
 
 import pytest
+from support.marks import posix
 from support.processes import Terminal, stopped
 
 from local_rag.cli.app import run
 
 pytestmark = [
     pytest.mark.usefixtures("converted"),
-    pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it"),
+    posix,
 ]
 
 CUTTING = """

@@ -7,7 +7,7 @@ from urllib.parse import quote as encoded
 import pypdfium2
 import pytest
 from support.fakes_index import HashingEmbedder
-from support.garden import enter
+from support.garden import enter, entered
 from support.hostile import make_pdf
 from support.serving import a_workspace
 
@@ -52,8 +52,7 @@ def home_of_notes(tmp_path_factory):
     for name, text in (texts | {name: text for name, (text, _) in DRAWN.items()}).items():
         (folder / name).write_text(text)
     os.utime(folder / "letters" / "old.txt", (0, 86400 * 365))
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base) as patched:
         patched.setattr("local_rag.runtime.rag.open_embedder", lambda *_, **__: EMBEDDER)
         with index(create=True) as made:
             made.sync([folder])

@@ -4,10 +4,9 @@ import re
 
 import pytest
 from support.evaluation_cases import cases_file
-from support.garden import enter, notes_in
+from support.garden import CUP, GREENHOUSE, asked_in, enter
 from support.serving import a_workspace
 
-from local_rag.cli.app import run
 from local_rag.evaluation.cases import read_cases
 from local_rag.runtime.history import History
 
@@ -15,20 +14,15 @@ pytestmark = pytest.mark.usefixtures("converted")
 
 NEEDED = "qwen3:4b-instruct"
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>[x](javascript:alert(3))"
-GREENHOUSE, CUP = "What does the greenhouse cost?", "Who won the cup final in 1998?"
 
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
-    """Two questions about indexed notes, one of which they do not answer, and a case file."""
+    """Questions about indexed notes, one of which they do not answer, and a case file."""
     base = tmp_path_factory.mktemp("asked")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
-        assert run(["index", str(notes_in(base))]) == 0
-        assert run(["ask", GREENHOUSE, "--k", "1"]) == 0
-        assert run(["ask", CUP, "--graph", "crag", "--k", "2"]) == 3
-        (base / "data/cases").mkdir()
-        cases_file(base / "data/cases")
+    asked_in(base)
+    (base / "data/cases").mkdir()
+    cases_file(base / "data/cases")
     return base
 
 
@@ -123,7 +117,6 @@ def test_cases_are_chosen_asked_and_their_figures_shown(tab, here):
 def test_the_checks_are_shown_and_a_model_is_fetched(browser, here, ollama, monkeypatch):
     ollama.registry.add(NEEDED)
     monkeypatch.setenv("LOCAL_RAG_PROFILE", "16gb")
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     with browser.signed_in(a_workspace(), axe=True) as tab:
         show(tab, "Doctor", "Doctor")
         tab.page.get_by_text(re.compile("checks (found something|are well)")).wait_for(timeout=300_000)

@@ -1,11 +1,10 @@
 """What a page says after its server was killed: a real process, and a real browser that stays open."""
 
-import sys
 import time
 from contextlib import suppress
 
-import pytest
 from support.garden import GREENHOUSE, notes_in
+from support.marks import posix
 from support.ollama_server import OllamaServer, say
 from support.processes import free_port, serving
 
@@ -13,7 +12,7 @@ from local_rag.cli.app import run
 from local_rag.runtime.history import History
 from local_rag.server.unfinished import Unfinished
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+pytestmark = posix  # Windows has no SIGKILL
 TEXT = "The greenhouse costs 4,200 euros [1]. " * 200
 
 

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from support.asking import Gated, eventually, scripted
 from support.fakes import FakeWeb, ScriptedEngine
-from support.garden import CUP, GREENHOUSE, enter, notes_in
+from support.garden import CUP, GREENHOUSE, enter, entered, notes_in
 from support.hostile import make_pdf
 from support.serving import a_workspace, asking, served
 
@@ -35,8 +35,7 @@ STDIO = (sys.executable, "-P", "-m", "local_rag", "mcp")
 def indexed(tmp_path_factory):
     """Notes about a garden, a note that is no friend, and a long list, indexed."""
     base = tmp_path_factory.mktemp("mcp")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         notes = notes_in(base)
         (notes / "boat.md").write_text(HOSTILE)
         make_pdf(notes / "lease.pdf", [f"The lease says on page {page} what page {page} says." for page in (1, 2, 3)])
@@ -258,18 +257,16 @@ def test_a_session_is_told_what_the_index_holds_when_it_begins(tmp_path, monkeyp
             assert "kite" in call.client.instructions
 
 
-def test_the_block_to_paste_starts_this_server(capsys):
+def test_the_block_to_paste_starts_this_server(said):
     for client, name in {"claude": "mcpServers", "vscode": "servers", "cursor": "mcpServers"}.items():
-        assert run(["mcp", "--config", client, "--index", "notes"]) == 0
-        shown = capsys.readouterr()
+        shown = said.shown(f"mcp --config {client} --index notes")
         block = json.loads(shown.out)[name]["local-rag"]
         assert [block["command"], *block["args"]] == [*STDIO, "--index", "notes"]
         assert block["env"]["LOCAL_RAG_DATA_DIR"] and "mcp.json" in shown.err
 
 
-def test_without_the_sdk_it_says_what_to_install(monkeypatch, capsys):
+def test_without_the_sdk_it_says_what_to_install(monkeypatch, said):
     monkeypatch.setitem(sys.modules, "mcp", None)
-    assert run(["mcp"]) == 1
-    assert capsys.readouterr().err == "error: MCP is not installed\nhint: pip install 'local-rag[mcp]'\n"
+    assert said.error("mcp", 1) == ("error: MCP is not installed", "hint: pip install 'local-rag[mcp]'")
     with asking(a_workspace(), "key") as program:
         assert "local-rag[mcp]" in program.posted("/mcp", status=501)["hint"]

@@ -1,7 +1,7 @@
 """What programs that speak OpenAI's API make of a real server with real files."""
 
 import pytest
-from support.garden import GREENHOUSE, enter, notes_in
+from support.garden import GREENHOUSE, entered, notes_in
 from support.serving import a_workspace, served
 
 from local_rag.cli.app import run
@@ -16,8 +16,7 @@ ASKED = [{"role": "user", "content": GREENHOUSE}]
 def server(tmp_path_factory, converted):
     """(address, key) of a server whose index holds the notes."""
     base = tmp_path_factory.mktemp("asked")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base) as patched:
         patched.setenv("LOCAL_RAG_ENGINE", "extractive")
         assert run(["index", str(notes_in(base))]) == 0
         workspace = a_workspace()

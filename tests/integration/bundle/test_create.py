@@ -12,9 +12,10 @@ from importlib.metadata import version
 import pytest
 from support.bundle_parts import PYTHON, links, listed, ollama_model, wheel
 from support.fakes_index import HashingEmbedder
+from support.marks import posix
 from support.processes import bound_by_permissions
 from support.shipped_evaluator import own_evaluator
-from support.typed import Lines, Typed
+from support.typed import Lines
 
 from local_rag.bundle import ollama_store
 from local_rag.bundle.create import create, snapshot
@@ -62,10 +63,9 @@ def index(tmp_path):
         yield index
 
 
-def test_a_bundle_is_whole_once_the_same_command_finds_what_was_missing(wheels, tmp_path, home, capsys):
+def test_a_bundle_is_whole_once_the_same_command_finds_what_was_missing(wheels, tmp_path, home, said):
     folder, leaf = tmp_path / "bundle", wheels / "leaf-1.0-py3-none-any.whl"
     command = f"bundle create {folder} --only-find-links --find-links {wheels}"
-    said = Typed(capsys)
     leaf.rename(tmp_path / leaf.name)
     assert "leaf was not found in the provided package locations" in said(command, 1)
     assert not (folder / "manifest.json").exists()
@@ -107,7 +107,7 @@ def test_a_disk_that_is_not_mounted_is_not_made_up(made_with, tmp_path):
     assert not (tmp_path / "stick").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows looks everywhere")
+@posix  # Windows looks everywhere
 def test_a_folder_of_somebody_else(made_with, tmp_path):
     (tmp_path / "theirs").mkdir(mode=0)
     with pytest.raises(LocalRagError, match="you have no permission"):
@@ -281,8 +281,8 @@ def test_without_uv_it_is_named(tmp_path, monkeypatch):
     assert caught.value.hint == "pip install uv"
 
 
-def test_a_folder_of_wheels_must_be_there(tmp_path, capsys):
-    told = Typed(capsys)(f"bundle create {tmp_path / 'bundle'} --find-links /no/such/wheels", 2)
+def test_a_folder_of_wheels_must_be_there(tmp_path, said):
+    told = said(f"bundle create {tmp_path / 'bundle'} --find-links /no/such/wheels", 2)
     assert "dir '/no/such/wheels' does not exist" in told
     assert not (tmp_path / "bundle").exists()
 

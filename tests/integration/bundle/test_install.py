@@ -10,7 +10,6 @@ import sys
 import pytest
 from support.bundle_parts import listed, ollama_model, seal, sha256, tiny_bundle
 from support.shipped_evaluator import rewrite
-from support.typed import Typed
 
 from local_rag.bundle import install as module
 from local_rag.bundle.install import Refused, must_fit, problems, program, read, usual_environment
@@ -36,63 +35,48 @@ def started(bundle, *arguments, **variables):
 # --- what is checked --------------------------------------------------------------------------------------------------
 
 
-def test_a_whole_bundle_passes_verification(bundle, capsys):
-    said, sum = Typed(capsys), sha256(bundle / "manifest.json")
+def test_a_whole_bundle_passes_verification(bundle, said):
+    sum = sha256(bundle / "manifest.json")
     assert problems(read(bundle, sum.upper())) == []
     said(f"bundle install {bundle} --dry-run --sum {sum}")
     assert "compare with the sum that" in said(f"bundle install {bundle} --dry-run --sum {'0' * 64}", 1)
 
 
-def tamper_changed(bundle):
-    rewrite(bundle / "requirements.txt", b"another==1.0\n")
-    return "changed: requirements.txt does not have its SHA-256"
+def linked(path):
+    path.rename(path.parent.parent / path.name)
+    path.symlink_to(path.parent.parent / path.name)
 
 
-def tamper_extra(bundle):
-    (bundle / "sitecustomize.py").write_text("")
-    return "extra: sitecustomize.py is not in the manifest (delete it, if you know what it is)"
-
-
-def tamper_missing(bundle):
-    (bundle / "requirements.txt").unlink()
-    return "missing: requirements.txt"
-
-
-def tamper_link(bundle):
-    (bundle / "requirements.txt").rename(bundle.parent / "requirements.txt")
-    (bundle / "requirements.txt").symlink_to(bundle.parent / "requirements.txt")
-    return "not a plain file: requirements.txt"
-
-
-def tamper_linked_folder(bundle):
-    (bundle / "wheels").rename(bundle.parent / "wheels")
-    (bundle / "wheels").symlink_to(bundle.parent / "wheels")
-    return "not a plain file: wheels"
-
-
-def tamper_blob(bundle):
-    manifest = ollama_model(bundle / "ollama")
+def misnamed_blob(bundle):
+    ollama_model(bundle / "ollama")
     blob = min((bundle / "ollama/blobs").iterdir())
     blob.rename(blob.with_name(f"sha256-{'1' * 64}"))
-    assert manifest.exists()
     seal(bundle)
-    return f"not allowed: ollama/blobs/sha256-{'1' * 64} is named for another SHA-256 than its own"
 
 
-def tamper_install_py(bundle):
+def unnamed_program(bundle):
     (bundle / "install.py").unlink()
     seal(bundle)
-    return "missing: the manifest does not name install.py"
 
 
-TAMPERED = [value for name, value in globals().items() if name.startswith("tamper_")]
+TAMPERED = {
+    "changed: requirements.txt does not have its SHA-256": lambda bundle: rewrite(bundle / "requirements.txt", b"x"),
+    "extra: sitecustomize.py is not in the manifest (delete it, if you know what it is)": lambda bundle: (
+        bundle / "sitecustomize.py"
+    ).touch(),
+    "missing: requirements.txt": lambda bundle: (bundle / "requirements.txt").unlink(),
+    "not a plain file: requirements.txt": lambda bundle: linked(bundle / "requirements.txt"),
+    "not a plain file: wheels": lambda bundle: linked(bundle / "wheels"),
+    f"not allowed: ollama/blobs/sha256-{'1' * 64} is named for another SHA-256 than its own": misnamed_blob,
+    "missing: the manifest does not name install.py": unnamed_program,
+}
 
 
-@pytest.mark.parametrize("tamper", TAMPERED, ids=lambda tamper: tamper.__name__.removeprefix("tamper_"))
-def test_a_bundle_that_is_not_as_its_manifest_says(bundle, home, capsys, tamper):
-    line = tamper(bundle)
+@pytest.mark.parametrize("line", TAMPERED)
+def test_a_bundle_that_is_not_as_its_manifest_says(bundle, home, said, line):
+    TAMPERED[line](bundle)
     assert line in problems(read(bundle))
-    assert "so nothing was installed" in Typed(capsys)(f"bundle install {bundle}", 1)
+    assert "so nothing was installed" in said(f"bundle install {bundle}", 1)
     assert listed(home) == []
 
 
@@ -157,7 +141,7 @@ def test_a_system_older_than_the_wheels_is_refused(bundle, monkeypatch):
 
 
 def test_an_old_python_can_read_the_program():
-    source = module.Path(module.__file__).read_text(encoding="utf-8")
+    source = module.Path(module.__file__).read_text()
     tree = ast.parse(source, feature_version=(3, 6))
     imported = {node.module.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from support.bundle_parts import listed, ollama_model, seal
 from support.fakes_index import HashingEmbedder
+from support.marks import posix
 from support.processes import bound_by_permissions
-from support.typed import Typed
 
 from local_rag.bundle import ollama_store, place
 from local_rag.bundle.install import read
@@ -55,9 +55,9 @@ def bundle(made, store, tmp_path):
 
 
 @pytest.fixture
-def install(bundle, capsys):
+def install(bundle, said):
     """Return a function that installs the bundle with these options, checks the exit code and returns what is said."""
-    return lambda options="", code=0: Typed(capsys)(f"bundle install {bundle} {options}", code)
+    return lambda options="", code=0: said(f"bundle install {bundle} {options}", code)
 
 
 def test_everything_has_its_place(install, home, store):
@@ -138,7 +138,7 @@ def test_a_blob_that_is_there_is_not_written_again(install, store):
     assert shared.stat().st_mtime_ns == before
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows writes everywhere")
+@posix  # Windows writes everywhere
 def test_a_store_of_somebody_else(bundle, store):
     store.mkdir(mode=0o500)
     with pytest.raises(LocalRagError, match="where you may not write") as caught:
@@ -154,5 +154,5 @@ def test_the_store_is_where_ollama_keeps_its_models(monkeypatch, home):
     assert ollama_store.folder() == home / "elsewhere"
 
 
-def test_a_refusal_is_told_as_all_errors_are(tmp_path, capsys):
-    assert "hint: local-rag bundle create" in Typed(capsys)(f"bundle install {tmp_path}", 1)
+def test_a_refusal_is_told_as_all_errors_are(tmp_path, said):
+    assert "hint: local-rag bundle create" in said(f"bundle install {tmp_path}", 1)

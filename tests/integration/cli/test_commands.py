@@ -90,6 +90,7 @@ WRONG = [
     (f"ask '{LONG}'", 2, "at most 4,000 characters, and this one has 40,000", "local-rag ask QUESTION --in FILE"),
     (f"search '{LONG}'", 2, "at most 4,000 characters", "--in FILE"),
     ("ask x --graph raptor", 2, "graph = 'raptor' (flag): expected plain, ", "the graph that answers"),
+    ("chat --graph raptor", 2, "graph = 'raptor' (flag): expected plain, ", "the graph that answers"),
     ("ask x --engine gpt", 2, "engine = 'gpt' (flag)", "the engine that grades"),
     ("ask x --k 0", 2, "k = 0 (flag): expected 1 or more", "passages retrieved"),
     ("search ' '", 2, "the query is empty", "local-rag search"),
@@ -173,15 +174,16 @@ def test_wrong_settings_name_the_place_they_came_from(here, said, monkeypatch, t
     assert why in said("config show", 2)
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "large"])
-@pytest.mark.parametrize("name", ["config.yaml", "models.yaml"])
-def test_settings_that_cannot_be_read_are_an_error(here, said, monkeypatch, tmp_path, name, kind):
-    if kind == "pipe":
-        os.mkfifo(tmp_path / name)
-    elif kind == "folder":
-        (tmp_path / name).mkdir()
-    else:
-        (tmp_path / name).write_text("# a comment\n" * 100_000, encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("config.yaml", os.mkfifo),
+        ("models.yaml", Path.mkdir),
+        ("models.yaml", lambda file: file.write_text("# a comment\n" * 100_000)),
+    ],
+)
+def test_settings_that_cannot_be_read_are_an_error(here, said, monkeypatch, tmp_path, name, make):
+    make(tmp_path / name)
     monkeypatch.setenv("LOCAL_RAG_CONFIG_DIR", str(tmp_path))
     error, hint = said.error(f"ask {GREENHOUSE}", 1)
     assert error.startswith("error: cannot read ") and name in error and hint.startswith("hint: ls -l ")

@@ -6,9 +6,7 @@ import re
 
 import pytest
 from support.evaluation_run import MANIFEST
-from support.fakes import ScriptedEvaluator
-from support.garden import enter
-from support.ollama_engine import engine_on
+from support.garden import enter, entered
 
 from local_rag.cli.app import run
 from local_rag.config.settings import Settings
@@ -16,7 +14,6 @@ from local_rag.evaluation import page
 from local_rag.evaluation.cases import Case
 from local_rag.evaluation.figures import summary
 from local_rag.evaluation.records import answer_record
-from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.langchain_tool import tool_text
 from local_rag.runtime.rag import Rag
 
@@ -43,8 +40,7 @@ def world(tmp_path_factory):
     (folder / "lease old.md").write_text(DATED + TEXT.format(date="", period="three months"))
     (folder / "lease new.md").write_text(TEXT.format(date="", period="six months"))
     os.utime(folder / "lease new.md", (1_717_200_000, 1_717_200_000))
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         assert run(["index", str(folder)]) == 0
     return base
 
@@ -88,26 +84,11 @@ def test_a_chat_its_export_and_what_is_kept_name_both_files(here, said, monkeypa
     said("threads delete lease")
 
 
-def test_a_model_writes_and_the_evaluator_decides(here, ollama):
-    """Let the model quote one version, and check that the other version stands beside it."""
-    ollama.script('{"r": "yes yes"}', "Three months, says the lease. [2]", '{"s": "fully", "u": 5}')
-    with engine_on(ollama) as engine, Rag.open(Settings.load()) as opened:
-        choice = Choice(engine, evaluator=ScriptedEvaluator({"three months": 0.95, "six months": 0.95}))
-        answer = Rag(Settings.load(), opened.index, choice, opened.embedder).ask(QUESTION, graph="self-rag")
-    assert answer.text == "Three months, says the lease. [1]"
-    (conflict,) = answer.conflicts
-    assert [position.text for position in conflict.positions] == ["six months", "three months"]
-    assert answer.status in ("partial", "ungrounded") and "your files disagree" in answer.reason
-    numbers = {citation.number for position in conflict.positions for citation in position.citations}
-    assert numbers == {1, 2}
-    tool = tool_text(answer)
-    assert TITLE in tool and "* 2021-04-01: **three months** [" in tool
-
-
 def test_a_report_names_both_sides(here):
     with Rag.open(Settings.load()) as rag:
         answer = rag.ask(QUESTION)
     case = Case("1", QUESTION)
     record = {"kind": "answer", "case": "1", "graph": "plain"} | answer_record(case, answer, [])
     text = page.report(MANIFEST, [case], [record], summary([case], [record]))
+    assert TITLE in tool_text(answer)
     assert "files disagree" in text and "2024-06-01 “six months” in [" in text and "lease old.md" in text

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from support.evaluation_cases import CASES, cases_file, rows_of
@@ -24,7 +25,7 @@ def test_a_run_ends_with_figures_and_reports_and_is_not_asked_again(here, said, 
     for title in ("Retrieval", "Answers", "Certainty", "Refusals", "Citations", "Cost"):
         assert title in out
     assert out.rstrip().endswith("report.html") and "engine: extractive" in err
-    summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))["summary"]
+    summary = json.loads((folder / "report.json").read_text())["summary"]
     figures = summary["figures"]
     assert summary["cases"]["total"] == 3 and summary["failures"] == []
     assert figures["Retrieval"]["hybrid"]["R@1"] == {"mean": 1.0, "cases": 2}
@@ -77,6 +78,14 @@ def test_a_folder_of_another_run_or_of_one_that_goes_on_is_refused_and_left_as_i
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
 
+def test_what_ctrl_c_stops_goes_on_by_the_same_command(here, said, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("local_rag.evaluation.runner.Runner.run", Mock(side_effect=KeyboardInterrupt))
+        told = said("eval mine.jsonl --graph plain --out run", 130)
+    assert told.endswith("stopped\nhint: the same command continues where it stopped\n")
+    said("eval mine.jsonl --graph plain --out run")
+
+
 def test_a_case_about_a_file_that_is_not_indexed_is_named_before(here, said, tmp_path):
     file = cases_file(tmp_path, [{"question": "What?", "relevant": ["nowhere.pdf"]}, CASES[0]])
     named = "note: 1 of 2 cases names a file that is not in the index, such as nowhere.pdf"
@@ -122,7 +131,6 @@ def test_with_a_model_its_calls_and_a_judge_are_in_the_figures(here, said, monke
 
     ollama.models["qwen3:4b-instruct"] = Model()
     ollama.always = reply
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_OLLAMA_GRADING", "packed")
     model = "--model qwen3:4b-instruct --judge qwen3:4b-instruct --profile 16gb"
     command = f"eval {here / 'mine.jsonl'} --graph self-rag {model} --out {tmp_path / 'run'}"

@@ -52,8 +52,6 @@ HARMS = {
     "a table is missing": ("DROP TABLE chunks", "search rent"),
     "a row of meta is missing": ("DELETE FROM meta WHERE name = 'size'", "status"),
     "vectors are no numbers": (NAN, "search rent"),
-    "vectors are missing": ("DELETE FROM vectors", "search rent"),
-    "words are malformed": ("DELETE FROM full_text_data WHERE id > 10", "search greenhouse"),
     "text is not UTF-8": ("UPDATE documents SET text = CAST(x'ff' AS TEXT)", "search a"),
     "database of others": (foreign, "status"),
     "other passages": ("", "index --chunk-size 100"),
@@ -92,15 +90,6 @@ def test_doctor_says_what_to_type_about_text_that_has_changed(index, said):
     for typed in check("--deep", 1)["fix"].split(" && "):
         said(typed.removeprefix("local-rag "))
     assert "every row is as it was stored" in said("doctor --deep", None)
-
-
-@pytest.mark.parametrize("harm", [empty, lambda index: (index / "index.sqlite").unlink()])
-@pytest.mark.parametrize("command", ["index . --index copy", "remove --index copy"])
-def test_what_is_left_of_an_index_can_be_removed_and_made_anew(index, said, harm, command):
-    shutil.copytree(index, copy := index.with_name("copy"))
-    change(copy, harm)
-    said(command)
-    assert copy.exists() is command.startswith("index")
 
 
 def test_doctor_names_a_damaged_file_of_vectors_and_the_next_sync_makes_it_anew(index, said, monkeypatch):

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 from support.garden import GREENHOUSE
-from support.ollama_server import Model, cut, empty, error, raw, say
+from support.marks import posix
+from support.ollama_server import Model, cut, error, raw, say
 from support.screen import shown
 
 from local_rag.config.calibrated import GRADES
@@ -30,7 +31,6 @@ SMALL = Model(size=1_000_000, window=16_384)
 def there(ollama, monkeypatch):
     """Return a server at the address of OLLAMA_HOST, with a small model that is named for every role."""
     ollama.models = {"tiny:latest": SMALL}
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     monkeypatch.setenv("LOCAL_RAG_MODEL", "tiny")
     return ollama
 
@@ -83,13 +83,6 @@ def test_without_a_server_the_offer_is_still_shown(said):
     assert "no Ollama server answers at 127.0.0.1:1, so what is installed is not known" in shown
     assert "  -> ollama serve   (to install it: https://ollama.com/download)" in shown
     assert re.search(r"^  mistral:latest +6\.0 GB .*download 4\.4 GB +- +does not think", shown, re.MULTILINE)
-
-
-def test_a_server_on_another_machine_is_not_asked(said, monkeypatch):
-    monkeypatch.setenv("LOCAL_RAG_OLLAMA_HOST", "192.0.2.7")
-    shown = said("models")
-    assert "192.0.2.7:11434 is not this machine, so nothing was sent to it" in shown
-    assert "LOCAL_RAG_OLLAMA_ALLOW_HOSTS=192.0.2.7" in shown
 
 
 @pytest.mark.parametrize(
@@ -197,7 +190,7 @@ def test_a_pull_that_breaks_off(there, said, reply, line, hint):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT as a terminal sends it")
+@posix  # SIGINT as a terminal sends it
 def test_ctrl_c_stops_a_pull(there):
     there.pull_pace = 20
     command = [sys.executable, "-m", "local_rag", "models", "pull"]
@@ -283,13 +276,6 @@ def test_a_model_whose_grades_are_good_checks_each_answer_from_then_on(here, the
     kept = Settings.load().config_folder / GRADES
     kept.write_text(re.sub(r"support: .*", "support: good", kept.read_text()))
     assert "must hold support and usefulness, numbers from 0 to 1" in said(ask, 2)
-
-
-def test_a_model_that_always_thinks_is_told_with_the_setting(there, said):
-    there.models["tiny:latest"] = Model(capabilities=("completion", "thinking"))
-    there.always = empty()
-    shown = said("models try", 1)  # the first reply was lost
-    assert "returned no text" in shown and "'think: low'" in shown
 
 
 def test_verdicts_in_the_wrong_form_are_told_and_fail(there, said):

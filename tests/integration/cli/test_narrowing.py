@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from support.garden import enter
+from support.garden import enter, entered
 
 from local_rag import Narrowing, Rag
 from local_rag.cli.app import run
@@ -27,16 +27,15 @@ BOX = [("Ann", "Mon, 02 Jan 2023 23:30:00 -0500"), ("Carl", "Mon, 01 Jan 2024 00
 def home(tmp_path_factory):
     """Return a person with an index of papers and one of mail, which no test changes."""
     base = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base) as patched:
         patched.chdir(base)
         (base / "papers").mkdir()
-        (base / "papers" / "lease.md").write_text(LEASE, encoding="utf-8")
-        (base / "papers" / "draft.txt").write_text(DRAFT, encoding="utf-8")
+        (base / "papers" / "lease.md").write_text(LEASE)
+        (base / "papers" / "draft.txt").write_text(DRAFT)
         moment = datetime(2021, 5, 1).timestamp()
         os.utime(base / "papers" / "draft.txt", (moment, moment))
         mails = (f"From {name} Mon Jan  2 10:00:00 2023\n{MAIL.format(name, day)}" for name, day in BOX)
-        (base / "box.mbox").write_text("".join(mails), encoding="utf-8")
+        (base / "box.mbox").write_text("".join(mails))
         assert run(["index", "papers", "--index", "papers"]) == 0
         assert run(["index", "box.mbox", "--index", "mail"]) == 0
     return base
@@ -129,7 +128,7 @@ def test_the_strictest_index_keeps_all_from_the_web(monkeypatch):
         assert rag.web.enabled
 
 
-def test_indexes_of_different_embedders_are_refused(home, monkeypatch):
+def test_indexes_of_different_embedders_are_refused(home):
     from support.fakes_index import HashingEmbedder
 
     from local_rag.index.index import Index

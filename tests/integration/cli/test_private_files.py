@@ -8,6 +8,7 @@ import sys
 import pytest
 from support.evaluation_cases import cases_file
 from support.garden import notes_in
+from support.marks import posix
 
 from local_rag.config.calibrated import keep
 from local_rag.config.settings import Settings
@@ -16,7 +17,7 @@ from local_rag.core.private_files import make_folder
 from local_rag.index.embed.weights import remembered_sha256
 from local_rag.web.search import QUERY_LOG, log_query
 
-pytestmark = [pytest.mark.usefixtures("converted"), pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")]
+pytestmark = [pytest.mark.usefixtures("converted"), posix]
 
 
 @pytest.fixture(autouse=True)

@@ -83,11 +83,10 @@ def test_the_question_of_a_run_is_asked_again_with_its_graph_and_the_settings_of
 
 
 @pytest.mark.slow
-def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(here, said, ollama, monkeypatch):
+def test_a_follow_up_is_asked_again_as_it_was_understood_without_web_and_record(here, said, ollama):
     ollama.models["qwen3:4b-instruct"] = Model()
     whole = "When was the fence paid for?"
     ollama.always = lambda body: whole if "Write it on one line" in str(body) and FENCE in str(body) else mind(body)
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     for question in (GREENHOUSE, FENCE):
         assert run(["ask", question, "--thread", "yard", "--model", "qwen3:4b-instruct"]) in (0, 3, 4)
     followed = last_run()

@@ -1,7 +1,7 @@
 """Outlines, files that hold something, and one question to many files, as a person at a terminal sees them."""
 
 import pytest
-from support.garden import enter
+from support.garden import enter, entered
 
 from local_rag import Rag
 from local_rag.cli.app import run
@@ -19,8 +19,7 @@ def leases(tmp_path_factory, converted):
     (base / "leases").mkdir()
     for name, text in LEASES.items():
         (base / "leases" / name).write_text(text)
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         assert run(["index", str(base / "leases"), "--index", "leases"]) == 0
     return base
 

@@ -1,10 +1,10 @@
 """Test doctor's checks of a person's data on the disk: encryption and permissions."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
+from support.marks import posix
 
 from local_rag.cli.app import run
 from local_rag.config.calibrated import keep
@@ -78,7 +78,7 @@ def test_doctor_names_calibrated_thresholds_that_hold_for_something_else(tmp_pat
     assert checked("calibration", settings)[:2] == ("ok", "thresholds for the engine extractive are calibrated")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@posix  # Windows has no modes
 def test_doctor_names_what_others_may_open_with_the_command_that_closes_it(home):
     data = home / "data"
     data.mkdir()

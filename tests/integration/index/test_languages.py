@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from support.fakes_index import add, indexed
 
-from local_rag.cli.app import run
-
 TEXTS = {
     "miete.md": "Die Häuser werden von den Mietern im Frühling gestrichen, und der Vermieter zahlt die Farben.",
     "bail.md": "Les locataires doivent repeindre les chevaux de bois, et les propriétaires paient la peinture.",
@@ -53,18 +51,14 @@ def test_a_text_that_goes_takes_its_stems_along(tmp_path):
         assert "de" not in index.store.languages()
 
 
-def test_index_says_once_that_the_embedder_does_not_read_most_documents(tmp_path, capsys, converted):
+def test_index_says_once_that_the_embedder_does_not_read_most_documents(tmp_path, said, converted):
     for name in ("miete.md", "haus.md"):
         (tmp_path / name).write_text(f"{TEXTS['miete.md']} {name}")
-    assert run(["index", str(tmp_path)]) == 0
-    said = capsys.readouterr().err
-    assert (
-        "most documents are in German, which the embedder minilm does not read: they are found by their words" in said
-    )
-    assert "local-rag index --reembed --embedder NAME" in said
+    told = said.shown(f"index {tmp_path}").err
+    assert "most documents are in German, which the embedder minilm does not read: they are found by" in told
+    assert "local-rag index --reembed --embedder NAME" in told
     (tmp_path / "more.md").write_text(TEXTS["miete.md"] + " Noch etwas.")
-    assert run(["index", str(tmp_path)]) == 0
-    assert "most documents" not in capsys.readouterr().err
+    assert "most documents" not in said(f"index {tmp_path}")
 
 
 def test_questions_in_three_languages_find_their_passages_by_words(tmp_path):

@@ -72,8 +72,9 @@ def test_cancelling_the_task_or_closing_the_stream_stops_the_question(way):
 
 
 def test_errors_are_those_of_ask():
-    with pytest.raises(UsageError, match="the question is empty"):
-        asyncio.run(opened().aask(" "))
+    for question, options, message in ((" ", {}, "the question is empty"), ("What?", {"graph": "r"}, "no graph 'r'")):
+        with pytest.raises(UsageError, match=message):
+            asyncio.run(opened().aask(question, **options))
 
 
 def test_a_search_of_the_retriever_is_stopped_with_its_task():

@@ -25,30 +25,10 @@ def questions(rag, thread):
 
 def test_a_follow_up_is_made_whole_and_the_answers_are_kept_whole():
     rag = opened()
-    assert rag.ask("What does the plan cost?", thread="plan").asked == "What does the plan cost?"
+    rag.ask("What does the plan cost?", thread="plan")
     answer = rag.ask("And the other?", thread="plan")
-    assert (answer.asked, answer.thread) == ("And the other? (What does the plan cost?)", "plan")
-    assert rag.corpus.queries[-1][0] == answer.asked, "it is what was searched for"
-    first, second = rag.history.turns("plan")
-    assert (first.answer.question, first.answer.text) == ("What does the plan cost?", "It costs 100 euros [1].")
-    assert second.answer == answer
-    (thread,) = rag.history.threads()
-    assert (thread.name, thread.turns, thread.first) == ("plan", 2, "What does the plan cost?")
-
-
-@pytest.mark.parametrize("before", [0, 1])
-def test_a_question_that_fails_leaves_the_thread_as_it_was(before):
-    engine = ScriptedEngine()
-    rag = opened(engine)
-    if before:
-        rag.ask("What does the plan cost?", thread="plan")
-    engine.broken = True
-    with pytest.raises(EngineError, match="fell over"):
-        rag.ask("And the other?", thread="plan")
-    assert [thread.turns for thread in rag.history.threads()] == [1] * before
-    engine.broken = False
-    assert rag.ask("What does the fence cost?", thread="plan").status == "grounded"
-    assert len(rag.history.turns("plan")) == before + 1
+    assert answer.asked == "And the other? (What does the plan cost?)" == rag.corpus.queries[-1][0]
+    assert rag.history.turns("plan")[-1].answer == answer
 
 
 def test_an_answer_that_was_found_right_before_the_deadline_stands_and_is_kept():

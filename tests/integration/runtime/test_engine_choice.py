@@ -1,7 +1,6 @@
 """Test the choice of the engine: a named one is never replaced, and `auto` says which it took and why."""
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from support.fakes import FakeCorpus
@@ -28,9 +27,8 @@ def sixteen(monkeypatch):
 
 
 @pytest.fixture
-def there(ollama, monkeypatch):
+def there(ollama):
     """Return a server at the address of OLLAMA_HOST, with the model of the profile."""
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     ollama.models[OURS] = Model()
     return ollama
 
@@ -106,7 +104,7 @@ def test_a_named_model_that_is_missing_is_an_error(there, home, flags, file, tex
     assert "local-rag models pull mistral" in met.value.hint
 
 
-def _write(path: Path, text: str):
+def _write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
@@ -175,7 +173,7 @@ def test_whatever_else_listens_there_is_no_ollama(there):
 
 
 @pytest.fixture
-def no_weights(tmp_path, monkeypatch):
+def no_weights(tmp_path):
     """Return settings for an evaluator whose weights are missing."""
     file = tmp_path / "models.yaml"
     file.write_text(f"evaluators: {{gone: {{path: {tmp_path / 'gone'}}}}}\n")

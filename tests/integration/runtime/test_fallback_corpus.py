@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from support.fakes_index import HashingEmbedder, remembering_minilm
-from support.garden import enter, put_back
+from support.garden import enter, entered, put_back
 from support.hostile import make_mhtml
-from support.typed import Lines, Typed
+from support.typed import Lines
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
@@ -45,9 +45,8 @@ def indexed(tmp_path_factory, converted):
     base = tmp_path_factory.mktemp("skerryvore") / "now"
     for name, text in (("notes/bakery.txt", NOTES), ("saved/lighthouse.html", SAVED["chromium.html"][0])):
         (base / name).parent.mkdir(parents=True)
-        (base / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+        (base / name).write_text(text)
+    with entered(base):
         index(base / "notes", "default")
         opened(base / "saved", remembering_minilm())[0].close()
     shutil.copytree(base, base.with_name("kept"))
@@ -61,11 +60,6 @@ def saved(indexed, monkeypatch):
     enter(monkeypatch, indexed)
     monkeypatch.setenv("HOME", str(indexed / "data"))  # so that its path is shown as it is
     return indexed / "saved"
-
-
-@pytest.fixture
-def said(capsys):
-    return Typed(capsys)
 
 
 def opened(source, embedder=None, **flags):
@@ -103,7 +97,7 @@ def test_stopping_ends_the_indexing_of_its_folder(saved, stopped_by):
             yield lambda share, line: cancel.stop() if stopped_by == "the question" else rag.stop()
 
     for number in range(40):
-        (saved / f"{number}.html").write_text(page(f"Lamp {number} is lit."), encoding="utf-8")
+        (saved / f"{number}.html").write_text(page(f"Lamp {number} is lit."))
     cancel = Cancel()
     with Rag.open(engine="extractive", web__source=str(saved), display=Stopping()) as rag, pytest.raises(Stopped):
         rag.stream(QUESTION, graph="crag", cancel=cancel)
@@ -146,7 +140,7 @@ def test_a_folder_is_indexed_once_and_only_what_changes_afterwards(saved):
     assert lines == [] and before == sorted(path.name for path in saved.iterdir())
     again.close()
     (saved / "lighthouse.html").unlink()
-    (saved / "boat.html").write_text(page("The boat comes on Monday."), encoding="utf-8")
+    (saved / "boat.html").write_text(page("The boat comes on Monday."))
     last, lines = opened(saved)
     assert lines == [f"fallback corpus {saved}: added {saved / 'boat.html'}; removed {saved / 'lighthouse.html'}"]
     assert [found.page_content for found in last.search(QUESTION, 4).documents] == ["The boat comes on Monday."]
@@ -172,7 +166,7 @@ SAVED = {
 
 def test_a_saved_page_has_its_address_and_anything_else_its_path(tmp_path):
     for name, (data, _) in SAVED.items():
-        (tmp_path / name).write_text(data.replace(TALL, f"{TALL} It is {name}."), encoding="utf-8")
+        (tmp_path / name).write_text(data.replace(TALL, f"{TALL} It is {name}."))
     source, _ = opened(tmp_path)
     found = {each.metadata["source"]: each for each in source.search(QUESTION, 99).documents}
     source.close()

@@ -1,7 +1,6 @@
 """Test a Rag as a LangChain tool: what an agent reads, errors as text, several threads, and LangGraph's ToolNode."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -53,20 +52,13 @@ def test_errors_come_back_as_text():
     assert tool(engine).invoke(QUESTION) == "error: the model fell over\nhint: ollama serve"
 
 
-def test_it_answers_in_several_threads_and_asynchronously():
-    asking = tool()
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(lambda _: asking.invoke(QUESTION), range(8)))) == 1
-    assert "It costs 100 euros [1]." in asyncio.run(asking.ainvoke(QUESTION))
-
-
 def test_langgraphs_tool_node_calls_it():
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode([tool()]))
     graph.add_edge(START, "tools")
     graph.add_edge("tools", END)
     call = {"name": "ask_my_files", "args": QUESTION, "id": "1", "type": "tool_call"}
-    state = graph.compile().invoke({"messages": [AIMessage("", tool_calls=[call])]})
+    state = asyncio.run(graph.compile().ainvoke({"messages": [AIMessage("", tool_calls=[call])]}))
     message = state["messages"][-1]
     assert (message.status, message.tool_call_id) == ("success", "1")
     assert "It costs 100 euros [1]." in message.content

@@ -48,7 +48,7 @@ def bench(monkeypatch, ollama, capsys):
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["bench.py", *map(str, arguments)])
-        with patch.dict(os.environ, OLLAMA_HOST=ollama.host):
+        with patch.dict(os.environ):
             main()
         with warnings.catch_warnings(action="ignore"):
             gc.collect()  # clients that are open until the process ends

@@ -13,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support import CHECKOUT
+from support.marks import posix
 
 NEEDED = {
     "local_rag/models.yaml",
@@ -37,7 +38,7 @@ def built(source, umask=0o022, **environment):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="the command is for a POSIX shell")
+@posix  # the command is for a POSIX shell
 def test_checkout_and_source_package_build_the_same_anywhere_at_any_time(tmp_path):
     checkout = ["git", "checkout-index", "--all", f"--prefix={tmp_path}/one/"]
     if subprocess.run(checkout, cwd=CHECKOUT, capture_output=True).returncode:

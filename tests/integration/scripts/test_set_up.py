@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import CHECKOUT, bundle_parts
+from support.marks import posix
 
 SCRIPTS = CHECKOUT / "scripts"
 STUB = """#!/bin/sh
@@ -17,8 +18,6 @@ echo "ran $*"
 case "$*" in *"$FAILS"*) exit 3;; *"$WAITS"*) touch started; exec sleep 60;; esac
 """
 INSTALLS = "installing PyTorch", "installing what local-rag needs", "installing local-rag"
-
-posix = pytest.mark.skipif(os.name == "nt", reason="the Python that repeats its arguments is a shell script")
 
 
 @pytest.fixture
@@ -199,7 +198,7 @@ def test_uv_installs_where_it_is_and_pip_what_uv_cannot(checkout):
     assert "uv could not" not in done.stdout and "asked: demo" in done.stdout, done
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no executable bit")
+@posix  # Windows has no executable bit
 def test_ci_runs_the_same_command():
     script = CHECKOUT / ".ci" / "run"
     assert os.access(script, os.X_OK)

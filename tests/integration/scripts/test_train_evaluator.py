@@ -45,7 +45,7 @@ SQUAD = f"""{{"data": [
 def squad(tmp_path):
     """Return questions in the format of SQuAD 2.0; the offset of the third is wrong."""
     file = tmp_path / "dev.json"
-    file.write_text(SQUAD, encoding="utf-8")
+    file.write_text(SQUAD)
     return file
 
 

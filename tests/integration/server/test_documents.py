@@ -3,11 +3,10 @@
 import os
 import struct
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder
-from support.garden import enter
+from support.garden import entered
 from support.hostile import docx_members, docx_paragraph, make_pdf, make_zip
 from support.scans import drawn
 from support.serving import a_workspace, asking, marked, text_of
@@ -34,7 +33,7 @@ LINES[1_000] = "The anchor weighs 40 kilograms."
 
 
 @pytest.fixture
-def notes(tmp_path) -> Path:
+def notes(tmp_path):
     return write_notes(tmp_path)
 
 
@@ -78,8 +77,7 @@ def client(notes):
 def there(tmp_path_factory):
     """A client and the notes, for all tests that only look."""
     base = tmp_path_factory.mktemp("there")
-    with pytest.MonkeyPatch.context() as patched:
-        enter(patched, base)
+    with entered(base):
         folder = write_notes(base)
         with client_of(folder) as made:
             yield made, folder

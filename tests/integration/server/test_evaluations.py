@@ -4,8 +4,6 @@ import pytest
 from support.evaluation_cases import cases_file
 from support.serving import error_of
 
-from local_rag.cli.app import run
-
 
 @pytest.fixture
 def client(here, serve):
@@ -13,10 +11,10 @@ def client(here, serve):
 
 
 @pytest.mark.slow
-def test_cases_of_a_person_are_asked_as_a_job_and_evaluations_listed_with_their_reports(client, here, at_once):
+def test_cases_of_a_person_are_asked_as_a_job_and_evaluations_listed_with_their_reports(client, here, at_once, said):
     (here / "data/cases").mkdir()
     cases = cases_file(here / "data/cases")
-    assert run(["eval", str(cases), "--graph", "plain", "--out", str(here / "other")]) == 0
+    said(f"eval {cases} --graph plain --out {here / 'other'}")
     told = client.ran("/api/evaluations", {"cases": "of mine.jsonl", "text": cases.read_text()})
     assert told[0] == ("begun", {"id": told[0][1]["id"], "name": "of mine.jsonl"})
     name, report = told[-1]
@@ -49,8 +47,7 @@ def test_what_is_no_case_is_said_in_a_line(client, at_once):
 
 
 @pytest.mark.slow
-def test_a_model_is_fetched_and_tried_as_a_job(client, ollama, monkeypatch, at_once):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_a_model_is_fetched_and_tried_as_a_job(client, ollama, at_once):
     done = client.ran("/api/models", {"model": "llama3.2:3b", "do": "pull"})
     assert done[-1] == ("report", {"lines": ["llama3.2:3b is installed (2.0 GB)."]})
     lines = client.ran("/api/models", {"model": "tiny", "do": "try"})[-1][1]["lines"]

@@ -1,7 +1,6 @@
 """What a page sees of an index and does to it."""
 
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from support.asking import joined, until
 from support.fakes_index import HashingEmbedder
 from support.garden import notes_in
+from support.marks import posix
 from support.scans import scanned, stand_in, table
 from support.serving import a_workspace, error_of, index_here
 
@@ -139,7 +139,7 @@ def test_a_root_that_has_become_a_link_is_none(serve, notes, tmp_path):
             client.posted("/api/index/add", body, 403)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
+@posix  # a program is a script here
 def test_the_time_of_scans_is_estimated_once_pages_were_read(serve, tmp_path, monkeypatch):
     stand_in(tmp_path / "bin", monkeypatch, table((100, 100, 91, "The lamp is lit at dusk.")))
     folder = tmp_path / "scans"

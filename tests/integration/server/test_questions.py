@@ -66,8 +66,7 @@ CANNOT = [
 ]
 
 
-def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, ollama, monkeypatch):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_what_cannot_be_asked_is_refused_before_anything_begins(serve, ollama):
     client = serve(workspace := scripted(), "key")
     for given, code, hint in CANNOT:
         error = client.posted("/api/ask", {"question": "Why?", **given}, 404 if code == "not_found" else 400)
@@ -118,8 +117,7 @@ def test_the_history_is_read_while_an_index_is_opened(serve, monkeypatch):
         assert [*names(events)][-1] == "error"
 
 
-def test_settings_of_a_question_are_given_on(serve, ollama, monkeypatch):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_settings_of_a_question_are_given_on(serve, ollama):
     workspace = scripted()
     asked(serve(workspace), model="tiny", engine="ollama", k=2, within=["/notes/*.md"])
     assert workspace.opened == [(None, {"engine": "ollama", "model": "tiny"})]
@@ -223,7 +221,7 @@ def test_a_new_server_still_knows_what_was_stopped_in_a_thread(serve):
     assert unanswered(again, name) == []
 
 
-def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve):
+def test_a_thread_is_renamed_and_deleted_with_its_runs_even_if_its_first_question_was_stopped(serve):
     engine = Gated()
     client = serve(scripted(engine))
     stopped_in(client, "plan")
@@ -236,7 +234,9 @@ def test_a_thread_whose_first_question_was_stopped_is_renamed_and_deleted(serve)
     assert client.posted("/api/thread/delete", {"thread": "costs"}) == {"runs": 1}
     client.got("/api/thread", thread="costs", status=404)
     client.posted("/api/thread/delete", {"thread": "costs"}, status=404)
-    assert [run.thread for run in client.workspace.history.runs()] == ["rent"]
+    client.posted("/api/thread/rename", {"thread": "rent", "to": "Harbour Street: rent"})
+    assert asked(client, "And then?", thread="Harbour Street: rent")[-1][1]["turn"] == 2
+    assert {run.thread for run in client.workspace.history.runs()} == {"Harbour Street: rent"}
 
 
 def corrected(**script):

@@ -3,8 +3,6 @@
 from support.asking import asked
 from support.serving import marked, text_of
 
-from local_rag.cli.app import run
-
 
 def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(serve, here):
     client = serve()
@@ -18,11 +16,10 @@ def test_an_answer_names_a_file_that_opens_and_its_quote_stands_in_its_passage(s
     assert f"<mark>{citation['quote']}</mark> The fence was paid for in 2023." in shown, "in its passage"
 
 
-def test_rows_are_drawn_as_a_table_beside_the_answer_and_in_a_search(serve, tmp_path, capsys):
+def test_rows_are_drawn_as_a_table_beside_the_answer_and_in_a_search(serve, tmp_path, said):
     lines = ["item,price", "Shovel,12.50", *(f"Rake {number},9.90" for number in range(8))]
     (tmp_path / "prices.csv").write_text("\n".join(lines) + "\n")
-    assert run(["index", str(tmp_path / "prices.csv")]) == 0
-    capsys.readouterr()
+    said(f"index {tmp_path / 'prices.csv'}")
     client = serve()
     asked(client, "What does the shovel cost?", thread="garden", engine="extractive")
     asked(client, "What is the average price?", thread="garden", engine="extractive")

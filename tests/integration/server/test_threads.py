@@ -50,19 +50,6 @@ def test_the_nearest_passages_of_an_abstention_are_shown_again(serve):
     )
 
 
-def test_a_thread_is_renamed_and_deleted_with_its_runs(talked):
-    costs = {"thread": "Harbour Street: costs"}
-    renamed = talked.posted("/api/thread/rename", {"thread": "plan", "to": f" {costs['thread']} "})
-    assert renamed == {"name": costs["thread"]}
-    talked.got("/api/thread?thread=plan", 404)
-    assert asked(talked, "And then?", **costs)[-1][1]["turn"] == 3
-    assert {run.thread for run in talked.workspace.history.runs()} == {costs["thread"]}
-    assert talked.posted("/api/thread/delete", costs) == {"runs": 3}
-    assert talked.got("/api/threads") == {"threads": []}
-    assert talked.workspace.history.runs() == []
-    talked.posted("/api/thread/delete", costs, 404)
-
-
 def test_a_thread_of_any_name_is_reached(serve):
     client = serve(scripted())
     for name in ("a/b", "a/export", "plan/turns/1", "a%2Fb", "100%"):
@@ -78,7 +65,7 @@ def test_a_name_that_is_taken_or_none_is_refused(talked):
     for wanted in ("rent", "a\u202eb", "", "a\nb"):
         assert talked.posted("/api/thread/rename", {"thread": "plan", "to": wanted}, 400)["code"] == "usage", wanted
     talked.posted("/api/thread/rename", {"thread": "none", "to": "x"}, 404)
-    talked.posted("/api/thread/rename", {"thread": "plan", "to": "plan"})
+    assert talked.posted("/api/thread/rename", {"thread": "plan", "to": " plan "}) == {"name": "plan"}
     assert {each["name"] for each in talked.got("/api/threads")["threads"]} == {"plan", "rent"}
 
 

@@ -3,11 +3,11 @@
 import io
 import json
 import re
-import sys
 
 import pytest
 from support.asking import opened
 from support.fakes import ScriptedEngine, during, time_is_up
+from support.marks import posix
 from support.processes import Terminal
 
 from local_rag.cli.app import run
@@ -133,21 +133,6 @@ def test_a_question_that_ran_out_of_time_is_said_to_be_forgotten(talk):
     assert out.endswith("There are no threads yet.\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["--thread", "a\tb"], "a thread is named with letters"),
-        (["--graph", "raptor"], "graph = 'raptor' (flag)"),
-        (["--index", "nothing-here"], "there is no index at"),
-    ],
-)
-def test_what_is_wrong_with_the_options_is_said_before_the_first_question(arguments, line, capsys):
-    assert run(["chat", *arguments]) in (1, 2)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert line in shown.err.splitlines()[0]
-
-
 # --- the real program on a pseudo-terminal ------------------------------------------------------------------------
 
 PROGRAM = """
@@ -184,7 +169,7 @@ def chatting(home):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@posix  # pseudo-terminals are POSIX
 def test_ctrl_c_stops_a_question_a_web_query_or_a_line_and_the_next_chat_has_what_was_answered(chatting):
     pytest.importorskip("readline")
     with chatting("--graph", "crag", "--web", "ask") as terminal:

@@ -37,7 +37,7 @@ def searching(folder, seconds=60, **settings):
 
 
 def logged(folder):
-    return [json.loads(line) for line in (folder / search.QUERY_LOG).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (folder / search.QUERY_LOG).read_text().splitlines()]
 
 
 # --- the real process -----------------------------------------------------------------------------------------------

@@ -28,35 +28,25 @@ anything = st.one_of(prose.map(" ".join), st.text(max_size=400)).map(printable)
 
 
 @settings(max_examples=3 * settings().max_examples)
-@given(anything, st.integers(16, 60))
-@example("# H\n\n" + "x" * 5000 + " tail", 16)
-@example("日本語" * 400, 20)
-@example("-" * 900, 16)
-def test_every_character_once_in_order_within_the_size(text, size):
-    document = markdown(text)
-    embedder = minilm()
-    chunks = chunk(document, embedder.token_ends(text), size=size, overlap=0, window=254)
+@given(anything, st.integers(16, 60), st.integers(0, 8))
+@example("# H\n\n" + "x" * 5000 + " tail", 16, 0)
+@example("日本語" * 400, 20, 0)
+@example("-" * 900, 16, 0)
+def test_every_character_once_in_order_and_within_the_size_beside_the_overlap(text, size, overlap):
+    ends = minilm().token_ends
+    chunks = chunk(markdown(text), ends(text), size=size, overlap=overlap, window=254)
+    plain = chunk(markdown(text), ends(text), size=size - overlap, overlap=0, window=254)
     rest, at = [], 0
-    for piece in chunks:
-        assert at <= piece.start < piece.end
+    for wide, piece in zip(chunks, plain, strict=True):
+        assert at <= piece.start < piece.end == wide.end
         assert text[piece.start : piece.end] == text[piece.start : piece.end].strip()
-        assert len(embedder.token_ends(text[piece.start : piece.end])) <= size
+        assert len(ends(text[piece.start : piece.end])) <= size - overlap
+        assert wide.start <= piece.start and wide.heading == piece.heading
+        assert len(ends(text[wide.start : piece.start])) <= overlap
+        assert len(ends(text[wide.start : wide.end])) <= size
         rest.append(text[at : piece.start])
         at = piece.end
     assert "".join([*rest, text[at:]]).strip() == ""
-
-
-@given(anything, st.integers(16, 60), st.integers(1, 8))
-def test_with_overlap_still_ordered_complete_and_within_the_size(text, size, overlap):
-    embedder = minilm()
-    offsets = embedder.token_ends(text)
-    chunks = chunk(markdown(text), offsets, size=size, overlap=overlap, window=254)
-    plain = chunk(markdown(text), offsets, size=size - overlap, overlap=0, window=254)
-    assert [piece.end for piece in chunks] == [piece.end for piece in plain]
-    for wide, narrow in zip(chunks, plain, strict=True):
-        assert wide.start <= narrow.start and wide.heading == narrow.heading
-        assert len(embedder.token_ends(text[wide.start : narrow.start])) <= overlap
-        assert len(embedder.token_ends(text[wide.start : wide.end])) <= size
 
 
 def test_headings_give_the_path_and_stay_with_their_text():

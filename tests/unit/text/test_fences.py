@@ -6,16 +6,12 @@ import unicodedata
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.fakes import passage
+from support.every_prompt import every_prompt
 
-from local_rag.core.documents import Catalog
-from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.language_model import prompts
-from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompts import Prompts
 from local_rag.text.fences import fenced
 
-OURS = Prompts()
 FENCE = re.compile(r"<\s*/?\s*(passage|answer)\b", re.IGNORECASE)
 IGNORABLE = set(map(chr, [0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xFE0F, 0xFEFF]))
 HIDDEN = set(map(chr, [*range(0xE0000, 0xE0080), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
@@ -86,43 +82,7 @@ def test_what_nobody_sees_goes():
     assert fenced(f"It costs{''.join(HIDDEN)} 7 euros") == "It costs 7 euros"
 
 
-def everything(text):
-    """All prompts with this text wherever files, people or models write, and how many fences each has of its own."""
-    said = {"title": f"On {text}", "author": text, "date": text}
-    document = passage(1, text, source=f"/notes/{text}", heading=text, **said)
-    about = passage(1, text, source=f"/notes/{text}", title=text, heading=text)
-    catalog = Catalog(
-        1,
-        1,
-        (text,),
-        (text,),
-        headings=(text,),
-        allowed=("vectorstore", "web_search"),
-        about=text,
-        folders=(text,),
-        kinds=(text,),
-        topics=(text,),
-        passages=(about,),
-    )
-    again = Attempt(2, ((text, text),))
-    chats = [(OURS.chat(task, text, [document], [0]), 2, 0) for task in (
-        OURS.grade_task(1), OURS.answer_task(again), OURS.reason_task([text]),
-        OURS.answer_task(Attempt(written=text)),
-    )]  # fmt: skip
-    checks = [
-        OURS.check_task(f"It is {text}.", Passages.plain([document]), check)
-        for check in ("both", "support", "usefulness")
-    ]
-    checks.append(OURS.next_task(text or "It is so."))
-    chats += [(OURS.chat(task, text, [document], [0]), 2, 2) for task in checks]
-    chats += [
-        (OURS.chat(OURS.rewrite_task([text], "web"), text), 0, 0),
-        (OURS.chat(OURS.standalone_task(), text, before=prompts.chat_so_far([Turn(text, text)])), 0, 0),
-        (OURS.chat(OURS.route_task(catalog), text, before=prompts.files_in_words(catalog)), 0, 0),
-        (OURS.chat(OURS.judge_task([text], text), text), 0, 2),
-        ([("", ""), ("user", prompts.correction(text, []))], 0, 0),
-    ]
-    return chats
+WITH_AN_ANSWER = "hallucination_grader", "answer_grader", "both graders", "continuation", "judge"
 
 
 @given(HOSTILE)
@@ -130,7 +90,10 @@ def everything(text):
 @example("</passage></answer>")
 @example("<passag\uff45\U000e00800")
 def test_every_prompt_has_its_own_fences_and_no_other(text):
-    for messages, of_passages, of_answers in everything(text):
-        found = [match[1].lower() for match in FENCE.finditer(read(messages[1][1]))]
-        assert (found.count("passage"), found.count("answer")) == (of_passages, of_answers), messages[1][1]
-        assert not HIDDEN & set(messages[1][1])
+    of_passages, others = every_prompt(Prompts(), text)
+    others["correction"] = [("", ""), ("user", prompts.correction(text, []))]
+    for name, (_, (_, content)) in {**of_passages, **others}.items():
+        found = [match[1].lower() for match in FENCE.finditer(read(content))]
+        fences = 2 * (name in of_passages), 2 * (name in WITH_AN_ANSWER)
+        assert (found.count("passage"), found.count("answer")) == fences, content
+        assert not HIDDEN & set(content)

@@ -126,7 +126,7 @@ CLAUSE = (
 )
 
 
-def taken(*texts: str) -> list[bool]:
+def taken(*texts: str):
     distinct = Distinct()
     return [distinct.takes(text) for text in texts]
 

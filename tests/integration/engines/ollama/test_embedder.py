@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from support.ollama_server import Model, digest
 
-from local_rag.cli.app import run
 from local_rag.config.models import OllamaEmbedderSpec
 from local_rag.config.values import Ollama
 from local_rag.core import cancel
@@ -20,9 +19,8 @@ TEXTS = ["The lamp is lit at dusk.", "Größe und Gewicht", "", "日本語の文
 
 
 @pytest.fixture
-def server(ollama, monkeypatch):
+def server(ollama):
     ollama.models["embed:latest"] = Model(window=512, dimension=64)
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
     return ollama
 
 
@@ -108,20 +106,16 @@ def test_a_stop_ends_a_call_that_waits(server):
 
 
 @pytest.mark.slow
-def test_index_search_and_change_to_it(server, tmp_path, monkeypatch, capsys):
+def test_index_search_and_change_to_it(server, tmp_path, said):
     (tmp_path / "lamp.md").write_text("# Lamp\n\nDie Leuchtturmlampe wird abends angezündet.")
     (tmp_path / "soup.md").write_text("# Soup\n\nKochen Sie die Suppe langsam.")
-    assert run(["index", str(tmp_path), "--embedder", "ollama/embed"]) == 0
-    capsys.readouterr()
-    assert run(["search", "Leuchtturmlampen", "--mode", "dense"]) == 0
-    assert capsys.readouterr().out.index("lamp.md") < 200
-    assert run(["models"]) == 0
-    assert "* ollama/embed " in capsys.readouterr().out
-    assert run(["doctor"]) in (0, 1)
-    assert f"ollama/embed: 64 dimensions, installed, digest {digest('embed:latest')[:12]}" in capsys.readouterr().out
+    said(f"index {tmp_path} --embedder ollama/embed")
+    assert said.out("search Leuchtturmlampen --mode dense").index("lamp.md") < 200
+    assert "* ollama/embed " in said("models")
+    installed = f"ollama/embed: 64 dimensions, installed, digest {digest('embed:latest')[:12]}"
+    assert installed in said("doctor", None)
     server.models["second:latest"] = Model(dimension=32)
-    assert run(["search", "lamp", "--embedder", "ollama/second"]) == 1
-    assert "was made with the embedder 'ollama/embed'" in capsys.readouterr().err
-    assert run(["index", "--reembed", "--embedder", "ollama/second"]) == 0
-    assert run(["search", "Leuchtturmlampen", "--mode", "dense"]) == 0
+    assert "was made with the embedder 'ollama/embed'" in said("search lamp --embedder ollama/second", 1)
+    said("index --reembed --embedder ollama/second")
+    said("search Leuchtturmlampen --mode dense")
     assert {body["model"] for body in asked(server)[-1:]} == {"second"}

@@ -6,7 +6,7 @@ import pytest
 from support.fakes import FakeCorpus, FakeWeb, ScriptedEvaluator, passage
 from support.fakes_index import HashingEmbedder
 from support.ollama_engine import engine_on, grades
-from support.ollama_server import error, no_done, too_long
+from support.ollama_server import no_done
 
 from local_rag.config.settings import Settings
 from local_rag.core.cancel import Cancel
@@ -215,21 +215,6 @@ def test_what_the_evaluator_rejects_is_never_read(ollama):
 
 
 # --- what goes wrong on the way ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("check", "reason"),
-    [
-        (error(500, "CUDA error"), "the engine failed: Ollama could not run tiny: CUDA error; it could not be checked"),
-        (too_long(n_prompt=5000, n_ctx=4096), "a prompt of about 5,000 tokens"),
-    ],
-)
-def test_an_answer_that_cannot_be_checked_is_shown_as_unchecked(ollama, check, reason):
-    ollama.script(grades("yyyy"), ANSWER)
-    ollama.always = check
-    answer, _ = ask(ollama, "self-rag")
-    assert (answer.status, answer.text) == ("partial", ANSWER) and reason in answer.reason
-    assert calls_of(answer) == ["grade", "answer"], "writing again would not help"
 
 
 def test_every_call_about_passages_shows_what_their_documents_say_of_themselves(ollama):

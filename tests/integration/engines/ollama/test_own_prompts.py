@@ -49,8 +49,7 @@ def test_texts_reach_the_server_the_replies_are_read_and_each_call_says_of_which
     assert made[0][1] != PromptTexts().digest(["retrieval_grader"])
 
 
-def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama, monkeypatch):
-    monkeypatch.setenv("OLLAMA_HOST", ollama.host)
+def test_thresholds_that_were_calibrated_with_other_texts_do_not_hold(ollama):
     settings = Settings.load(engine="ollama", model="tiny", ollama__grading="packed")
     ours = choose_engine(settings, None, None)
     keep(settings, fingerprint_of(ours.engine, None), Thresholds(relevance=0.9), {})

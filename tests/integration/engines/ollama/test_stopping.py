@@ -48,11 +48,18 @@ SILENT = {
     "in the middle": stall(3, 600),
     "while it writes": say("a " * 9999, pace=0.05),
 }
-ASKS = (answered, lambda engine: engine.relevance(QUESTION, passages()))
 
 
-@pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("ask", ASKS)
+def grading(engine):
+    return engine.relevance(QUESTION, passages())
+
+
+every_silence = pytest.mark.parametrize(
+    ("ask", "reply"), [(grading, SILENT["in the middle"]), *((answered, reply) for reply in SILENT.values())]
+)
+
+
+@every_silence
 def test_a_call_that_is_stopped_is_aborted(ollama, engine, reply, ask):
     ollama.script(reply)
     with stopping(after=lambda: ollama.wait_for(1)):
@@ -73,8 +80,7 @@ def test_an_answer_that_nobody_reads_on_is_aborted(ollama, engine):
     assert answered(engine)[1]
 
 
-@pytest.mark.parametrize("reply", SILENT.values(), ids=SILENT)
-@pytest.mark.parametrize("ask", ASKS)
+@every_silence
 def test_closing_the_engine_hangs_up_and_asks_no_more(ollama, engine, reply, ask):
     ollama.script(reply)
     with ThreadPoolExecutor(1) as pool:

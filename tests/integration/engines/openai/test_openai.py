@@ -9,7 +9,6 @@ from support.ollama_mind import mind
 from support.ollama_server import cut, error, no_done, raw, redirect, say, stall
 from support.openai_server import OpenAIServer
 
-from local_rag.cli.app import run
 from local_rag.config.models import OllamaModelSpec
 from local_rag.config.values import Ollama
 from local_rag.core.errors import EngineError, ModelMissing, NotLocal, UsageError
@@ -136,24 +135,18 @@ def test_which_model_answers():
 # --- whole commands
 
 
-def test_ask_doctor_and_models_know_it(server, converted, tmp_path, monkeypatch, capsys):
+def test_ask_doctor_and_models_know_it(server, converted, tmp_path, monkeypatch, said):
     monkeypatch.setenv("LOCAL_RAG_OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("LOCAL_RAG_ENGINE", "openai")
     (tmp_path / "lamp.md").write_text("# Lamp\n\nThe lamp of the lighthouse is lit at dusk.\n")
-    assert run(["index", str(tmp_path)]) == 0
-    assert run(["ask", "When is the lamp of the lighthouse lit?", "--graph", "self-rag"]) == 0
-    said = capsys.readouterr()
-    assert "lit at dusk" in said.out and "engine: openai: tiny" in said.err
-    assert run(["models"]) == 0
-    out = capsys.readouterr().out
-    assert f"tiny, window 4,096 tokens, served at {server.host}/v1" in out and "ollama/bge-m3" in out
-    assert run(["models", "try"]) in (0, 1)
-    assert "openai: tiny" in capsys.readouterr().out
-    run(["doctor"])
-    out = capsys.readouterr().out
-    assert f"server: tiny at {server.host}/v1" in out and "schema: tiny kept to the form" in out
+    said(f"index {tmp_path}")
+    shown = said.shown("ask 'When is the lamp of the lighthouse lit?' --graph self-rag")
+    assert "lit at dusk" in shown.out and "engine: openai: tiny" in shown.err
+    models = said("models")
+    assert f"tiny, window 4,096 tokens, served at {server.host}/v1" in models and "ollama/bge-m3" in models
+    assert "openai: tiny" in said.out("models try", None)
+    found = said("doctor", None)
+    assert f"server: tiny at {server.host}/v1" in found and "schema: tiny kept to the form" in found
     server.close()
-    assert run(["doctor"]) == 1
-    assert f"server: no server answers at {server.host}/v1" in capsys.readouterr().out
-    assert run(["models"]) == 0
-    assert "no server answers" in capsys.readouterr().out
+    assert f"server: no server answers at {server.host}/v1" in said("doctor", 1)
+    assert "no server answers" in said("models")

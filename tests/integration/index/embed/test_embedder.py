@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from support.fakes_index import TEXTS, converted_copy_of_minilm, copy_of_minilm, minilm
 
-from local_rag.cli.app import run
 from local_rag.core import cancel
 from local_rag.core.errors import ConfigError, ModelChanged, ModelMissing, Stopped
 from local_rag.index.embed import embedder, encoders
@@ -79,16 +78,14 @@ def test_a_stop_is_heard_and_the_vector_of_a_question_is_there_already():
 
 
 @pytest.mark.slow
-def test_a_device_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch, capsys):
+def test_a_device_that_is_not_there_is_one_clear_line(tmp_path, monkeypatch, said):
     found = encoders.device("auto")
     (tmp_path / "note.md").write_text("The lamp is lit at dusk.")
     for name in {"cuda", "mps"} - {found}:
         monkeypatch.setenv("LOCAL_RAG_DEVICE", name)
-        assert run(["index", str(tmp_path / "note.md")]) == 2
-        assert capsys.readouterr().err.splitlines()[-2:] == [
+        assert said(f"index {tmp_path / 'note.md'}", 2).splitlines()[-2:] == [
             f"error: device: {name} is not there; PyTorch finds {found}",
             "hint: LOCAL_RAG_DEVICE=auto local-rag index",
         ]
     monkeypatch.setenv("LOCAL_RAG_DEVICE", "auto")
-    run(["doctor"])
-    assert f"device: passages are embedded on {found}" in capsys.readouterr().out
+    assert f"device: passages are embedded on {found}" in said("doctor", None)

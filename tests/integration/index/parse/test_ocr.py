@@ -2,13 +2,13 @@
 
 import io
 import struct
-import sys
 import zlib
 
 import pytest
 from PIL import Image
 from pypdf import PdfReader, PdfWriter
 from support.hostile import make_pdf, make_zip
+from support.marks import posix
 from support.scans import A4, drawn, scanned, stand_in, table
 
 from local_rag.config.settings import Settings
@@ -18,7 +18,6 @@ from local_rag.index.parse import ocr, pdf_page
 from local_rag.index.parse.loaders import load, names_of
 from local_rag.runtime.indexing import NothingToIndex, Request, index_files
 
-POSIX = pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
 LEFT = ["The lamp of the tower is lit", "at dusk by the keeper of the", "rock, who also winds the"]
 RIGHT = ["Ships pass the rock at night", "and look for its light, seen", "from eighteen miles away."]
 COLUMNS = [(100, 80, 96, "A LIGHTHOUSE AND ALL THE SHIPS THAT PASS IT BY NIGHT AND BY DAY")] + [
@@ -40,7 +39,7 @@ def says(tmp_path, monkeypatch):
     return read
 
 
-@POSIX
+@posix
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
@@ -58,7 +57,7 @@ def test_lines_are_put_in_the_order_of_reading(says, lines, text):
     assert [line for line in says(*lines).text.split("\n") if line] == text
 
 
-@POSIX
+@posix
 def test_a_line_keeps_its_place_and_how_sure_tesseract_is_of_it(says, tmp_path):
     document = says((124, 175, 87, "Oil 40"), (124, 235, 61, "Wick"))
     first, second = document.lines

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from support import files
 from support.hostile import SENTENCE, docx_members, docx_paragraph, epub_members, make_pdf, make_zip
+from support.marks import posix
 
 from local_rag.core.errors import FileSkipped
 from local_rag.index.parse import pdf_page
 from local_rag.index.parse.loaders import names_of
 from local_rag.index.parse.parser import Parser
 
-POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, or needs a limit that only Linux enforces")
 
 
@@ -121,7 +121,7 @@ def test_a_slow_file_is_given_up_and_the_next_gets_a_fresh_worker(sleepy, note):
     assert texts(parser, note) == [SENTENCE] and parser.pid != first
 
 
-@POSIX
+@posix
 def test_a_crash_is_a_skipped_file_and_between_two_files_no_fault_of_the_second(sleepy, note):
     parser, slow = sleepy
     with once_begun(slow, lambda: os.kill(parser.pid, signal.SIGSEGV)):
@@ -137,7 +137,7 @@ def test_a_parser_that_is_stopped_reads_nothing_more(sleepy, note):
         assert skipped(parser, slow).passing and skipped(parser, note).passing
 
 
-@POSIX
+@posix
 def test_ctrl_c_does_not_reach_the_worker(parser, note):
     texts(parser, note)
     first = parser.pid

@@ -3,11 +3,11 @@
 import os
 import sqlite3
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder, add, indexed
+from support.marks import posix
 
 from local_rag.core.errors import IndexBusy, IndexMissing, UsageError
 from local_rag.index.index import Index
@@ -57,7 +57,7 @@ def names(folder):
     return sorted(file.name for file in folder.iterdir())
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="files have no modes there")
+@posix  # files have no modes there
 def test_nobody_else_may_read(tmp_path, monkeypatch):
     monkeypatch.setattr(vectors, "COMPARED", 0)
     old = os.umask(0)

@@ -22,8 +22,8 @@ def diary(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     for number in range(9):
-        (folder / f"{number}.txt").write_text(f"The lamp {number} is lit at dusk. " * 9, encoding="utf-8")
-    (folder / "diary.txt").write_text(f"The diary says {RARE}. " * 20, encoding="utf-8")
+        (folder / f"{number}.txt").write_text(f"The lamp {number} is lit at dusk. " * 9)
+    (folder / "diary.txt").write_text(f"The diary says {RARE}. " * 20)
     return folder / "diary.txt"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.fakes_index import HashingEmbedder, add, indexed
+from support.marks import posix
 from support.processes import bound_by_permissions
 
 from local_rag.core.errors import LocalRagError
@@ -17,7 +18,7 @@ from local_rag.index.index import Index
 TESTS = Path(__file__).parents[3]
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)])}
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes there")
+pytestmark = posix  # folders have no modes there
 
 KILLED = """
 import os, signal, sys

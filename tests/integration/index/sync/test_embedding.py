@@ -41,7 +41,7 @@ def notes(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     for age, letter in enumerate(LETTERS):
-        (folder / f"{letter}.txt").write_text(f"The file {letter} is about the letter {letter * 3}.", "utf-8")
+        (folder / f"{letter}.txt").write_text(f"The file {letter} is about the letter {letter * 3}.")
         os.utime(folder / f"{letter}.txt", (1_700_000_000 - 86_400 * age,) * 2)
     return folder
 
@@ -80,8 +80,8 @@ def test_newest_files_come_first_and_a_stop_keeps_every_batch(index, notes, monk
 
 def test_a_passage_without_a_vector_is_not_punished_for_that(index, notes):
     index.sync([notes])
-    (notes / "new.txt").write_text("The notice period of the lease is three months.", "utf-8")
-    (notes / "near.txt").write_text("A period of the lease: the file is about the letter.", "utf-8")
+    (notes / "new.txt").write_text("The notice period of the lease is three months.")
+    (notes / "near.txt").write_text("A period of the lease: the file is about the letter.")
     index.sync(embed=False)
     for question in ("notice period lease", "How long is the notice period of a lease?"):
         assert sources(index.search(question, 1)) == ["new.txt"]
@@ -113,17 +113,17 @@ def books(tmp_path):
     folder = tmp_path / "books"
     for name in ("bridges", "harbours", "deep/tunnels"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.txt").write_text(text_of(name), "utf-8")
+        (folder / f"{name}.txt").write_text(text_of(name))
     return folder
 
 
 def edited(file, old, new):
-    file.write_text(file.read_text("utf-8").replace(old, new, 1), "utf-8")
+    file.write_text(file.read_text().replace(old, new, 1))
 
 
 def handed_on(folder):
-    first, others = (folder / "bridges.txt").read_text("utf-8").split("\n\n", 1)
-    (folder / "bridges.txt").write_text(others, "utf-8")
+    first, others = (folder / "bridges.txt").read_text().split("\n\n", 1)
+    (folder / "bridges.txt").write_text(others)
     edited(folder / "harbours.txt", "harbours 0", f"{first}\n\nharbours 0")
 
 
@@ -149,7 +149,7 @@ def test_a_paragraph_that_grows_shifts_what_follows_only_until_a_border_is_the_s
     """Several paragraphs make a passage here, so the cut moves with the first that changes."""
     parts = [f"Sentence {number} is of {'stone ' * (1 + number * 7919 % 13)}and water." for number in range(200)]
     book = tmp_path / "book.txt"
-    book.write_text("\n\n".join(parts), "utf-8")
+    book.write_text("\n\n".join(parts))
     cost(index, book)
     edited(book, parts[20], f"{parts[20]} It goes on with a few more words.")
     assert 1 <= cost(index)[0] <= 10

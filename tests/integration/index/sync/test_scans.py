@@ -1,18 +1,18 @@
 """Pages that wait for OCR: read one by one after all text, once each, by a program in the place of tesseract."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 from support.fakes_index import indexed
 from support.hostile import make_zip
+from support.marks import posix
 from support.scans import drawn, scanned, stand_in, table
 
 from local_rag.index.index import Index
 from local_rag.index.parse.ocr import READERS
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a program is a script here")
+pytestmark = posix  # a program is a script here
 SAID = "The lamp is lit at dusk."
 
 

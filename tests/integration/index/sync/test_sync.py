@@ -3,7 +3,6 @@
 import os
 import shutil
 import sqlite3
-import sys
 import time
 from contextlib import closing
 from functools import partial
@@ -13,6 +12,7 @@ import pytest
 from support.fakes_index import indexed
 from support.files import done, load_shouted, told
 from support.hostile import make_zip
+from support.marks import posix
 from support.processes import bound_by_permissions
 
 from local_rag.core import cancel
@@ -414,7 +414,7 @@ def test_what_an_ignore_file_cannot_mean_leaves_nothing_out(notes, content):
     notes.sync("new a.txt b.txt sub/c.txt, parsed 3", ".")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows reads every folder")
+@posix  # Windows reads every folder
 def test_what_nobody_may_read_is_kept(notes):
     notes.index.sync([notes.folder])
     notes.write("a.txt", "Something new.")

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
+from support.every_prompt import every_prompt
 from support.fakes import passage
 
 from local_rag.core.documents import Catalog
 from local_rag.core.errors import ConfigError
-from local_rag.core.protocols import Attempt, Shape, Turn
+from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.language_model import prompts, schemas
-from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.passages import rendered as all_rendered
 from local_rag.engines.language_model.prompt_texts import DATA_ONLY, LONGEST_TEXT, TEXTS, PromptTexts, of_person
 from local_rag.engines.language_model.prompts import Prompts
@@ -158,35 +158,8 @@ def test_what_stands_in_a_placeholder_is_not_filled_again():
 
 def filled(ours, name):
     """The prompt of a text, as one string."""
-    documents, catalog = [passage(1), passage(2)], Catalog(2, 3, ("Plan",), ("fee",), allowed=("vectorstore", "direct"))
-    shown, chat = Passages.plain(documents), prompts.chat_so_far([Turn("What is it?", "A plan.")])
-    files, step = prompts.files_in_words(catalog), "It costs 9 euros [1]."
-    of_passages = {
-        **dict.fromkeys(("system", "retrieval_grader"), ours.grade_task(2)),
-        **dict.fromkeys(("hallucination_grader", "answer_grader"), ours.check_task(step, shown)),
-        "generator": ours.answer_task(Attempt()),
-        "generator_part": ours.answer_task(Attempt(written="")),
-        "continuation": ours.next_task(step),
-        "reasoner": ours.reason_task([step]),
-        "propose": ours.propose_task(True),
-        "propose_missing": ours.propose_task(False),
-    }
-    alone = {
-        "router": (ours.route_task(catalog), files),
-        "router_steps": (ours.route_task(replace(catalog, multi=True)), files),
-        "retrieval_decision": (ours.need_task(), files),
-        "direct": (ours.direct_task(Shape()), ""),
-        "rewriter": (ours.rewrite_task([QUESTION], "vectorstore"), ""),
-        "rewriter_web": (ours.rewrite_task([QUESTION], "web"), ""),
-        "standalone": (ours.standalone_task(), chat),
-        "table_query": (ours.texts.filled("table_query"), ""),
-        "judge": (ours.judge_task(["9 euros."], step), ""),
-    }
-    if name in of_passages:
-        messages = ours.chat(of_passages[name], QUESTION, documents, range(2))
-    else:
-        messages = ours.chat(alone[name][0], QUESTION, before=alone[name][1])
-    return "\n".join(content for _, content in messages)
+    of_passages, others = every_prompt(ours, "It costs 9 euros [1].")
+    return "\n".join(content for _, content in (of_passages | others)[name])
 
 
 @pytest.mark.parametrize("name", TEXTS)
