@@ -100,7 +100,7 @@ def tree(
     `highlights` are code points [start, end) of the text; `doubts` are nodes, each with the code point that it stands
     at.
     """
-    view = view_of(same_length(text)) if quotes else View(same_length(text), tuple(range(len(text))))
+    view = view_of(same_length(text)) if quotes else View.of(same_length(text))
     highlights = [(bisect_left(view.positions, start), bisect_left(view.positions, end)) for start, end in highlights]
     doubts = sorted(((bisect_left(view.positions, at), node) for at, node in doubts), key=itemgetter(0))
     signs = [(start, BEGIN) for start, end in highlights if start < end]
