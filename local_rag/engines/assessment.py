@@ -24,7 +24,7 @@ from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.questions import asks_for_amount, coverage, lacking, named
 from local_rag.text.sentences import sentences
 from local_rag.text.support import opposed
-from local_rag.text.words import WORD, content_stems, fold, stem, words
+from local_rag.text.words import WORD, content_stems, fold, shared_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -257,8 +257,7 @@ def _shape(label: str) -> str:
 
 def _nearest(plain: str, documents: Sequence[Document]) -> int:
     """Return the number, from 0, of the passage that holds most words of a text."""
-    stems = set(content_stems(plain))
-    shared = [len(stems & set(content_stems(document.page_content))) for document in documents]
+    shared = [shared_stems(plain, document.page_content) for document in documents]
     return shared.index(max(shared))
 
 

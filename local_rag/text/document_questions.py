@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from local_rag.text.names import head
-from local_rag.text.words import content_words, words
+from local_rag.text.words import collapsed, content_words, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -111,7 +111,7 @@ LONGEST_QUESTION = 400
 
 def document_question(question: str) -> DocumentQuestion | None:
     """Read a question as one about a document; return None if it has no such form."""
-    plain = " ".join(question.split()).strip(" ¿¡").rstrip("?.! ").replace("’", "'")
+    plain = collapsed(question).strip(" ¿¡").rstrip("?.! ").replace("’", "'")
     if len(plain) > LONGEST_QUESTION:
         return None
     for asks, pattern in _PATTERNS:

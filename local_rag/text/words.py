@@ -38,6 +38,11 @@ _SAME_SIGN = str.maketrans(
 )
 
 
+def collapsed(text: str) -> str:
+    """Return a text with single blanks in place of its white space, and none at its ends."""
+    return " ".join(text.split())
+
+
 def words(text: str) -> list[str]:
     """Return the lower-case words and numbers of a text, accents and compatibility forms folded, in order."""
     return [match.group() for match in WORD.finditer(fold(text))]
@@ -118,6 +123,11 @@ def content_words(text: str) -> list[str]:
 def content_stems(text: str) -> list[str]:
     """Return the stems of the content words, in order, once each."""
     return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+def shared_stems(first: str, second: str) -> int:
+    """Count the stems of content words that both texts hold."""
+    return len(set(content_stems(first)) & set(content_stems(second)))
 
 
 def query_key(query: str) -> str:

@@ -32,7 +32,7 @@ from local_rag.text.questions import (
     named,
 )
 from local_rag.text.sentences import sentences
-from local_rag.text.words import content_stems, stem, words
+from local_rag.text.words import collapsed, content_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -138,7 +138,7 @@ def statements(question: str, passages: Sequence[Document], weights: dict[str, f
             said = _SAYS.split(sentence := span.of(passage.page_content), maxsplit=1)
             if len(said) > 1 and not who.isdisjoint(words(said[0])):
                 share, whole = coverage(topic, f"{heading} {said[-1]}"), coverage(topic, said[-1]) >= NEARLY_ALL
-                found.append(Line(" ".join(plain(sentence).split()), place, share, whole))
+                found.append(Line(collapsed(plain(sentence)), place, share, whole))
     best = max(((line.complete, line.share) for line in found), default=(False, 0.0))
     return [line for line in found if (line.complete, line.share) == best and line.share >= NEARLY_ALL]
 
@@ -169,7 +169,7 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
             introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
             if share >= least and introduced:
                 counted = (asked_number(question) or asked_number(introduction)) if items else 0
-                texts = [*items] or [" ".join(plain(without_bullet(introduction)).split())]
+                texts = [*items] or [collapsed(plain(without_bullet(introduction)))]
                 if items and introduction.endswith(":") and kind == "items":
                     texts[0] = f"{introduction}\n{texts[0]}"
                 lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]

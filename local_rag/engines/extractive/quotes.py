@@ -13,7 +13,7 @@ from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
 from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import BULLET, content_stems, fold, words
+from local_rag.text.words import BULLET, collapsed, content_stems, fold, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -199,7 +199,7 @@ def _first_clause(item: str) -> str:
         item = sentences(item)[0].of(item)
     if len(item.split()) > MAX_ITEM_WORDS:
         item = _CLAUSE.split(item)[0].rstrip(" ,;:|–—")
-    return " ".join(plain(without_marks(" ".join(item.split()[:MAX_WORDS]))).split())
+    return collapsed(plain(without_marks(" ".join(item.split()[:MAX_WORDS]))))
 
 
 def is_inline_list(sentence: str) -> bool:
@@ -253,8 +253,8 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
     written = without_marks(plain(quote.text))
     if quote.listed:
         lines = re.split(rf"\n+(?=[ \t]*{BULLET}\s|.*\|)", written)
-        return "\n".join(line[: _indent(line)] + " ".join(line.split()) for line in lines)
-    line = " ".join(written.split())
+        return "\n".join(line[: _indent(line)] + collapsed(line) for line in lines)
+    line = collapsed(written)
     limit = MAX_LIST_WORDS if _NUMBERED.search(line) else MAX_WORDS
     return line if len(line.split()) <= limit else _best_part(line, wanted, kept).rstrip(" ,;:–—|")
 
@@ -263,7 +263,7 @@ def _best_part(line: str, wanted: set[str], kept: str) -> str:
     """Return neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
     parts = (clause.split(" ") for clause in _CLAUSE.split(line))
     clauses = [" ".join(part[at : at + MAX_WORDS]) for part in parts for at in range(0, len(part), MAX_WORDS)]
-    phrase = " ".join(kept.split())
+    phrase = collapsed(kept)
     best, most = "", (False, -1)
     for first in range(len(clauses)):
         part = ""

@@ -46,7 +46,7 @@ from local_rag.text.display import shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import is_computed
 from local_rag.text.sentences import sentences
-from local_rag.text.words import query_key
+from local_rag.text.words import collapsed, query_key
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -285,7 +285,7 @@ class LanguageModelEngine(ABC):
         task, passages = self.task(), Passages.plain(documents)
         prompt = self.prompts.about(passages, question, lambda _: self.prompts.reason_task(thoughts))
         verdict = task.verdict("generator", "reasoner", prompt, schemas.ReasonStep, range(len(documents)))
-        sentence = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
+        sentence = collapsed(verdict.reply.sentence) if verdict.reply else ""
         first = next((span.of(sentence) for span in sentences(sentence)), "")
         done = not first or verdict.reply is None or verdict.reply.done or THE_ANSWER in first.casefold()
         return Thought(first, done, usage=task.usage())
