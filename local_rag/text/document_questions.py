@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.text.names import head
 from local_rag.text.words import collapsed, content_words, words
@@ -25,8 +24,7 @@ statement about a topic.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentQuestion:
+class DocumentQuestion(NamedTuple):
     """Hold the parts of a question about a document.
 
     `name` is the part that names the document, without articles. `topic` is the topic that the document is asked about,

@@ -17,8 +17,7 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.assessment import assess, line_of, of_another, placed, usefulness_of
-from local_rag.engines.evaluator.verdicts import explained
+from local_rag.engines.assessment import assess, explained, line_of, of_another, placed, usefulness_of
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
     MAX_LIST_WORDS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
@@ -32,9 +32,8 @@ from local_rag.core.verdicts import (
 )
 from local_rag.engines.assessment import USELESS
 from local_rag.engines.calls import ChatCalls
-from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.graders import doubted, grade_documents, grade_generation, weighed
+from local_rag.engines.language_model.graders import doubted, evaluated, grade_documents, grade_generation, weighed
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
@@ -64,6 +63,15 @@ LONGEST_QUOTE = 200
 """The most characters of the sentence that a rejected answer is compared with."""
 
 
+class Parts(TypedDict, total=False):
+    """Hold the parts of an engine that do not depend on its server; see LanguageModelEngine."""
+
+    explain: bool
+    texts: PromptTexts | None
+    evaluator: Evaluator | None
+    assessor: ExtractiveEngine | None
+
+
 class LanguageModelEngine(ABC):
     """Do the tasks of an engine by language models; `calls` asks them, `setups` holds the model of each role.
 
@@ -79,20 +87,18 @@ class LanguageModelEngine(ABC):
         calls: ChatCalls,
         setups: Mapping[Role, ModelSetup],
         *,
-        grading: Grading = "packed",
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-        assessor: ExtractiveEngine | None = None,
+        grading: Grading,
+        **parts: Unpack[Parts],
     ) -> None:
-        self.prompts = Prompts(texts or PromptTexts())
+        assessor = parts.get("assessor")
+        self.prompts = Prompts(parts.get("texts") or PromptTexts())
         self.setups = setups
         self.grading: Grading = grading if assessor or grading != "auto" else "packed"
         self.accuracy = 0.0
         self._assessor = assessor
         self._calls = calls
-        self._explain = explain
-        self._evaluator = evaluator
+        self._explain = parts.get("explain", False)
+        self._evaluator = parts.get("evaluator")
 
     @property
     @abstractmethod
@@ -175,22 +181,18 @@ class LanguageModelEngine(ABC):
         written: str = "",
         graded: Sequence[Document] = (),
     ) -> Need:
-        """Ask whether to retrieve (Retrieve of Self-RAG). An unusable reply means yes, or no if a part of the answer is
-        written.
+        """Ask whether to retrieve (Retrieve of Self-RAG), or how an answer goes on of which a part is written. An
+        unusable reply means yes, or no if a part is written.
         """
+        task = self.task()
         if written:
-            return self._next(question, Passages.among(graded, documents), written)
-        task = self.task()
+            passages = Passages.among(graded, documents)
+            prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
+            verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
+            return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
         messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
-        verdict = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
-        return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
-
-    def _next(self, question: str, passages: Passages, written: str) -> Need:
-        """Ask how an answer goes on, given its text and the passages of its last part."""
-        task = self.task()
-        prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
-        verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
-        return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
+        decision = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
+        return Need(decision.reply.needed if decision.reply else "yes", decision.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """Grade passages: packed into calls, in one call for each, or by the evaluator, as `grading` says."""

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from local_rag.config.models import OllamaModelSpec, Role
 from local_rag.config.values import Ollama
 from local_rag.core.errors import LocalRagError
-from local_rag.engines.language_model.engine import LanguageModelEngine
-from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model.engine import LanguageModelEngine, Parts
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.ollama.calls import OllamaCalls
 from local_rag.engines.ollama.server import OllamaApi, check_name, check_remote, same_model
-
-if TYPE_CHECKING:
-    from local_rag.core.protocols import Evaluator
-    from local_rag.engines.extractive.engine import ExtractiveEngine
 
 HARMONY = ("gptoss", "gpt-oss")
 """Families of models that always think: with `think: false` their JSON is generated and then lost."""
@@ -32,10 +27,7 @@ class OllamaEngine(LanguageModelEngine):
         specs: Mapping[Role, OllamaModelSpec],
         num_ctx: int,
         settings: Ollama,
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-        assessor: ExtractiveEngine | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
         """Check the models before any message is sent, and fix the options of each. `num_ctx` is in tokens.
 
@@ -49,15 +41,7 @@ class OllamaEngine(LanguageModelEngine):
         known = {name: model_setup(server, spec, num_ctx, settings) for name, spec in named.items()}
         setups = {role: known[spec.name] for role, spec in specs.items()}
         self._ollama = OllamaCalls(server, settings)
-        super().__init__(
-            self._ollama,
-            setups,
-            grading=settings.grading,
-            explain=explain,
-            texts=texts,
-            evaluator=evaluator,
-            assessor=assessor,
-        )
+        super().__init__(self._ollama, setups, grading=settings.grading, **parts)
         self.server = server
         self._version = server.version()
         self._digests: Mapping[str, str] = {}

@@ -37,7 +37,6 @@ class OpenAICalls(ServerCalls):
 
     def __init__(self, server: OpenAIApi, settings: Ollama) -> None:
         super().__init__(server, settings)
-        self.server = server
         self._model = _ServedChat(server=server)
         self._form = 0
         """The index of the strictest of `FORMS` that the server has not refused."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from local_rag.config.models import ROLES, OllamaModelSpec
 from local_rag.config.values import Ollama
-from local_rag.engines.language_model.engine import LanguageModelEngine
-from local_rag.engines.language_model.prompt_texts import PromptTexts
+from local_rag.engines.language_model.engine import LanguageModelEngine, Parts
 from local_rag.engines.language_model.window import ModelSetup
 from local_rag.engines.openai.calls import OpenAICalls
 from local_rag.engines.openai.server import OpenAIApi
-
-if TYPE_CHECKING:
-    from local_rag.core.protocols import Evaluator
-    from local_rag.engines.extractive.engine import ExtractiveEngine
 
 WINDOW = 4_096
 """The window in tokens, if neither the server nor models.yaml tells it."""
@@ -28,10 +23,7 @@ class OpenAIEngine(LanguageModelEngine):
         server: OpenAIApi,
         spec: OllamaModelSpec,
         settings: Ollama,
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-        assessor: ExtractiveEngine | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
         """Find the model before any message is sent; grading and patience are taken from `settings`.
 
@@ -43,15 +35,8 @@ class OpenAIEngine(LanguageModelEngine):
         """The window in tokens that the server tells, or None."""
         windows = [each for each in (self.told, spec.num_ctx or spec.window) if each]
         setup = ModelSetup(model.id, min(windows, default=WINDOW), spec.think)
-        super().__init__(
-            OpenAICalls(server, settings),
-            dict.fromkeys(ROLES, setup),
-            grading=settings.grading,
-            explain=explain,
-            texts=texts,
-            evaluator=evaluator,
-            assessor=assessor,
-        )
+        calls = OpenAICalls(server, settings)
+        super().__init__(calls, dict.fromkeys(ROLES, setup), grading=settings.grading, **parts)
         self.server, self._digest = server, model.digest
 
     @property

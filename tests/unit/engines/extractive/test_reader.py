@@ -7,8 +7,7 @@ from support.fakes import passage
 
 from local_rag.core.protocols import Attempt, Shape, Turn
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
-from local_rag.engines.assessment import SHOWN, SURE
-from local_rag.engines.evaluator.verdicts import explained
+from local_rag.engines.assessment import SHOWN, SURE, explained
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.queries import standalone
 from local_rag.engines.extractive.reader import ExtractiveReader, labels
