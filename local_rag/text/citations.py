@@ -21,7 +21,7 @@ from local_rag.text.metadata import chunk_id, heading_at, is_computed, ocr_confi
 from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
-from local_rag.text.words import collapsed, content_stems, shared_stems, words
+from local_rag.text.words import collapsed, content_stems, indentation, shared_stems, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -249,12 +249,12 @@ def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[
         written += text[end : span.start]
         if kept:
             old = span.of(text)
-            mark = f"{old[: len(old) - len(old.lstrip())]}[{', '.join(map(str, kept))}]"
+            mark = f"{old[: indentation(old)]}[{', '.join(map(str, kept))}]"
             placed.append((Span(len(written), len(written) + len(mark)), kept))
             written += mark
         end = span.end
     written += text[end:]
-    blanks = len(written) - len(written.lstrip())
+    blanks = indentation(written)
     moved = [(Span(max(0, span.start - blanks), span.end - blanks), cited) for span, cited in placed]
     return written.strip(), tuple(moved)
 

@@ -20,11 +20,9 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from local_rag.text.markup import View
-from local_rag.text.nodes import BEGIN, END, Node, NodeReader, same_length
+from local_rag.text.nodes import BEGIN, END, Node, NodeReader, markdown_parser, same_length
 from local_rag.text.rst import as_markdown
-
-BAR = " | "
-"""The separator between the cells of a row."""
+from local_rag.text.words import BAR, indentation
 
 _LOOKED_AT = 20
 """The most lines of a table in which its header is sought."""
@@ -174,10 +172,7 @@ _OF_RST = """normalize block inline text_join paragraph list heading fence hr te
 
 @cache
 def _parser(of_rst: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    if of_rst:
-        every = [rule for rules in parser.get_all_rules().values() for rule in rules]
-        parser.disable([rule for rule in every if rule not in _OF_RST], ignoreInvalid=True)
+    parser = markdown_parser(_OF_RST if of_rst else (), html=True)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # the reader keeps none but LINKS
     parser.core.ruler.after("block", "marks", lambda state: state.env["reading"].sign(state))
     return parser
@@ -276,8 +271,7 @@ class _Markdown:
             at = self._starts[first + 1]
         for line in token.content.split("\n"):
             found = self._text.find(line.strip(), at, self._starts[last]) if line.strip() else at
-            lead = len(line) - len(line.lstrip())
-            begin = (found if found >= 0 else at) - lead
+            begin = (found if found >= 0 else at) - indentation(line)
             positions += range(begin, begin + len(line) + 1)
             at = max(at, begin + len(line))
         return View(token.content, tuple(positions[: len(token.content)]))

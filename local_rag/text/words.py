@@ -20,6 +20,8 @@ UNSPACED = (
 These scripts have no blanks between words, or attach endings to them, so each sign counts as a word.
 """
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:[’'][^\W_{UNSPACED}]+)*")
+BAR = " | "
+"""The separator between the cells of a row, as `index/parse/tables.py` writes it."""
 BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
 """The beginning of a list item, as a regular expression; a blank follows."""
 IGNORABLE = (
@@ -41,6 +43,11 @@ _SAME_SIGN = str.maketrans(
 def collapsed(text: str) -> str:
     """Return a text with single blanks in place of its white space, and none at its ends."""
     return " ".join(text.split())
+
+
+def indentation(text: str) -> int:
+    """Count the characters of white space at the beginning of a text."""
+    return len(text) - len(text.lstrip())
 
 
 def words(text: str) -> list[str]:
