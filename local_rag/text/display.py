@@ -142,6 +142,11 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
 
 
+def reasons(*parts: str) -> str:
+    """Join the reasons that are given, which may be none."""
+    return "; ".join(filter(None, parts))
+
+
 def those_there(names: Sequence[str]) -> str:
     """Return a clause that lists the names that exist: "there is only a", "there are a and b", "there are none yet"."""
     if len(names) == 1:

@@ -41,7 +41,7 @@ from local_rag.engines.language_model.tables import asked_query
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.text.answer_language import is_refusal
-from local_rag.text.display import shorten
+from local_rag.text.display import reasons, shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import is_computed
 from local_rag.text.sentences import sentences
@@ -265,7 +265,7 @@ class LanguageModelEngine(ABC):
             grade = assessor.grade(question, documents, generation, check=check, written=True)
             grade = doubted(grade, question, generation)
             if grade.support in ("no", "partially") and (quote := _quoted(assessor, question, documents)):
-                grade = replace(grade, why="; ".join(filter(None, (grade.why, f"the passages say: {quote!r}"))))
+                grade = replace(grade, why=reasons(grade.why, f"the passages say: {quote!r}"))
             if self.accuracy and check != "support":
                 verdict = grade_generation(task, question, passages, generation, "both")
                 grade = replace(weighed(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
@@ -274,8 +274,7 @@ class LanguageModelEngine(ABC):
             grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":
                 useful = grade_generation(task, question, passages, generation, "usefulness")
-                why = "; ".join(filter(None, (grade.why, useful.why)))
-                grade = replace(grade, usefulness=useful.usefulness, why=why)
+                grade = replace(grade, usefulness=useful.usefulness, why=reasons(grade.why, useful.why))
         else:
             grade = grade_generation(task, question, passages, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))

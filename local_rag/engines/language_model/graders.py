@@ -17,7 +17,7 @@ from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit
 from local_rag.text.answer_language import OF_QUESTION, texts_for
-from local_rag.text.display import plural
+from local_rag.text.display import plural, reasons
 from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.numbers import numbers
@@ -79,7 +79,7 @@ def weighed(grade: Grade, models: Grade, accuracy: float) -> Grade:
     if good and grade.support == "fully":
         chance = max(chance, EVEN)
     level = max(USELESS, grade.usefulness + usefulness_of(chance) - usefulness_of(grade.score))
-    why = grade.why if good else "; ".join(filter(None, (grade.why, "the model's own check rejects it")))
+    why = grade.why if good else reasons(grade.why, "the model's own check rejects it")
     return replace(grade, score=round(chance, 4), usefulness=min(level, SURELY), why=why)
 
 
