@@ -44,6 +44,11 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
     return f"{first} to {place}" if first != last and before == first.rpartition(" > ")[0] else first
 
 
+def last_heading(document: Document) -> str:
+    """Return the innermost heading at the start of a passage."""
+    return str(document.metadata.get("heading") or "").rpartition(" > ")[2]
+
+
 def ocr_confidence(document: Document, start: int, end: int) -> float | None:
     """Return the confidence of OCR in the least certain line within code points [start, end); None if no line there was
     read by OCR.

@@ -130,11 +130,11 @@ def _by_document(named: Passages) -> list[Passages]:
     for number, document in named:
         known = document.metadata
         of.setdefault((str(known.get("source", "")), str(known.get("title", ""))), []).append((number, document))
-    return [sorted(passages, key=lambda passage: _place(passage[1])) for passages in of.values()]
-
-
-def _place(document: Document) -> tuple[int, int]:
-    return int(document.metadata.get("page") or 0), int(document.metadata.get("start") or 0)
+    places = ("page", "start")
+    return [
+        sorted(passages, key=lambda passage: [int(passage[1].metadata.get(key) or 0) for key in places])
+        for passages in of.values()
+    ]
 
 
 def _of_document(

@@ -18,7 +18,7 @@ from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, claims, without_bullet, without_marks
 from local_rag.text.markup import plain
-from local_rag.text.metadata import is_computed
+from local_rag.text.metadata import is_computed, last_heading
 from local_rag.text.names import head
 from local_rag.text.numbers import quantities, written_names
 from local_rag.text.questions import (
@@ -133,7 +133,7 @@ def statements(question: str, passages: Sequence[Document], weights: dict[str, f
     who, topic = set(words(form.name)), {stem: weights[stem] for stem in content_stems(form.topic) if stem in weights}
     found = []
     for place, passage in enumerate(passages):
-        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        heading = last_heading(passage)
         for span in sentences(passage.page_content):
             said = _SAYS.split(sentence := span.of(passage.page_content), maxsplit=1)
             if len(said) > 1 and not who.isdisjoint(words(said[0])):
@@ -153,7 +153,7 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
     of_names = content_stems(" ".join(named(question)))
     attribute = {stem: weight for stem, weight in weights.items() if stem not in of_names} or weights
     for place, passage in enumerate(passages):
-        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        heading = last_heading(passage)
         headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
         least = ANSWERING_SHARE if headed else NEARLY_ALL
         blocks, inline = lists(passage.page_content), sentences(passage.page_content)

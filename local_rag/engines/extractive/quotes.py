@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -51,8 +50,7 @@ _ROW = re.compile(r"\S \| ")
 _MAX_SYMBOLS = 0.25  # per word
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """Hold a span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
     `context` holds title, heading and the sentences around it. `listed`: it holds list items, whose lines are kept.
