@@ -109,8 +109,7 @@ def check(text: str, documents: Sequence[Document], question: str = "") -> Check
     number and name of the sentence stands in the quote, in the same order, the two share most words, and neither denies
     or turns the statement of the other: see `support`. A property of the file supports a sentence in the same way.
     """
-    numbers = range(1, len(documents) + 1)
-    text, placed = _written(text, _marks(text, documents), dict(zip(numbers, numbers, strict=True)))
+    text, placed = known_marks(text, documents)
     citations: list[Citation] = []
     uncited = 0
     for sentence, cited in _cited(text, placed, documents):
@@ -193,9 +192,9 @@ def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[
     return [best] if best and held[best] >= CITED_SHARE * len(wanted) else []
 
 
-def known_marks(text: str, documents: Sequence[Document]) -> str:
-    """Remove the numbers that name none of these documents."""
-    return remapped(text, {number: number for number in range(1, len(documents) + 1)}, documents)
+def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, tuple[Mark, ...]]:
+    """Remove the numbers that name none of these documents; return the text and its marks."""
+    return _written(text, _marks(text, documents), {number: number for number in range(1, len(documents) + 1)})
 
 
 def nearest(

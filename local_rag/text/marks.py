@@ -149,10 +149,9 @@ _TABLE = re.compile(
 
 
 class Table(NamedTuple):
-    """Hold the spans of a table's lines, without the blanks around them."""
+    """Hold the spans of a table's headings and rows, without the blanks around them."""
 
     heading: Span
-    delimiter: Span
     rows: tuple[Span, ...]
 
 
@@ -161,8 +160,8 @@ def tables(text: str) -> list[Table]:
     found: list[Table] = []
     for match in _TABLE.finditer(text):
         lines = re.compile(r"[^\n]+").finditer(text, *match.span())
-        heading, delimiter, *rows = (stripped(text, *line.span()) for line in lines)
-        found.append(Table(heading, delimiter, tuple(rows)))
+        heading, _, *rows = (stripped(text, *line.span()) for line in lines)
+        found.append(Table(heading, tuple(rows)))
     return found
 
 

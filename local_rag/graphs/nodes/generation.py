@@ -32,7 +32,7 @@ def generator(*, checked: bool) -> Node:
         attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
         if documents:
             text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-        written = citations.known_marks(text or attempt.shape.refusal, documents)
+        written, _ = citations.known_marks(text or attempt.shape.refusal, documents)
         return {
             "generation": written,
             "accepted": not checked,
