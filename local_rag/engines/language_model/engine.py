@@ -87,7 +87,7 @@ class LanguageModelEngine(ABC):
         calls: ChatCalls,
         setups: Mapping[Role, ModelSetup],
         *,
-        grading: Grading,
+        grading: Grading = "packed",
         **parts: Unpack[Parts],
     ) -> None:
         assessor = parts.get("assessor")
