@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.core.readings import Reading, probability
-from local_rag.engines.evaluator.verdicts import LONGEST_SPAN
 from local_rag.engines.extractive.quotes import is_row, line_at
+from local_rag.text.answer_texts import AnswerTexts
 from local_rag.text.answer_values import SPAN, RankedSpan, place_of, ranked, same, value_of, values_in
 from local_rag.text.display import joined, shorten
 from local_rag.text.lexicon import NUMBER_WORDS
@@ -24,7 +24,7 @@ from local_rag.text.numbers import names, numbers, written_names
 from local_rag.text.questions import asks_for_amount, coverage, lacking, named
 from local_rag.text.sentences import sentences
 from local_rag.text.support import opposed
-from local_rag.text.words import WORD, content_stems, fold, stem, words
+from local_rag.text.words import WORD, content_stems, fold, shared_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -45,6 +45,10 @@ UNNAMED = 0.49
 """The highest probability of an answer whose passage lacks a name or number of the question, unless it is sure. A
 month, a year or a label such as 4a is never missing from a sure answer.
 """
+CALLED_ANSWER = 0.5
+"""The probability of a passage from which its short answer is called an answer."""
+LONGEST_SPAN = 60
+"""The most characters of a short answer in a verdict."""
 LITTLE = 0.5
 """The share of a question below which too little of it stands beside an answer."""
 
@@ -140,6 +144,18 @@ def placed(readings: Sequence[Reading], documents: Sequence[Document], weights: 
             reading = replace(reading, spans=moved, answerable=probability(best))
         result.append(reading)
     return result
+
+
+def explained(reading: Reading, texts: AnswerTexts) -> str:
+    """Describe the evaluator's reading of a passage in words.
+
+    A short answer below a probability of one half is described as unsure, because the passage may be shown beside a
+    refusal.
+    """
+    if reading.spans and reading.present >= max(reading.about, reading.other):
+        text = texts.may_answer if reading.answerable >= CALLED_ANSWER else texts.unsure
+        return text.format(span=shorten(reading.spans[0].text, LONGEST_SPAN))
+    return texts.about_the_matter if reading.about >= reading.other else texts.about_something_else
 
 
 def usefulness_of(chance: float) -> int:
@@ -257,8 +273,7 @@ def _shape(label: str) -> str:
 
 def _nearest(plain: str, documents: Sequence[Document]) -> int:
     """Return the number, from 0, of the passage that holds most words of a text."""
-    stems = set(content_stems(plain))
-    shared = [len(stems & set(content_stems(document.page_content))) for document in documents]
+    shared = [shared_stems(plain, document.page_content) for document in documents]
     return shared.index(max(shared))
 
 

@@ -15,9 +15,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from local_rag.config.values import Ollama
 from local_rag.core import cancel
@@ -49,8 +48,7 @@ POLL = 0.05
 CLOSED = "the engine was closed while it was asked"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ChatRequest(NamedTuple):
     """Hold one prompt. `cap` is the most tokens of the reply, `schema` its JSON schema; `variant` 0 has the fixed seed
     at temperature 0, other variants are further tries at temperature 0.7. `role`, `retry` and `prompt` are as in
     `Call`.
@@ -66,8 +64,7 @@ class ChatRequest:
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """Hold a reply without thoughts, and its number of tokens. `cut`: it reached its cap or the end of the window."""
 
     text: str

@@ -7,12 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from langchain_core.documents import Document
+
 from local_rag.core.errors import DeadlineExceeded, EngineError
-from local_rag.core.verdicts import Grade, Support, Usage, answered, overall
+from local_rag.core.verdicts import Check, Grade, Support, Usage, answered, overall
 from local_rag.graphs.deps import Deps
 from local_rag.graphs.rules import is_fixed_reply
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
+from local_rag.text.display import reasons
 from local_rag.text.marks import claims
 
 NOT_ENOUGH = 2
@@ -32,7 +35,7 @@ def lowered(grade: Grade, threshold: float | None) -> Grade:
     """Lower the usefulness of a grade whose score is below the threshold for answers."""
     if not below(grade, threshold) or not grade.usefulness:
         return grade
-    why = "; ".join(filter(None, (grade.why, f"score {grade.score:.2f}, threshold {threshold:.2f}")))
+    why = reasons(grade.why, f"score {grade.score:.2f}, threshold {threshold:.2f}")
     return replace(grade, usefulness=min(grade.usefulness, NOT_ENOUGH), why=why)
 
 
@@ -50,10 +53,16 @@ def combined(support: Grade, usefulness: Grade) -> Grade:
     both = replace(
         support,
         usefulness=usefulness.usefulness,
-        why="; ".join(filter(None, (support.why, usefulness.why))),
+        why=reasons(support.why, usefulness.why),
         usage=support.usage + usefulness.usage,
     )
     return replace(both, score=answered(both) if usefulness.score is None else usefulness.score)
+
+
+def grade_of(state: State, deps: Deps, documents: Sequence[Document], text: str, check: Check = "both") -> Grade:
+    """Return the engine's grade of a text for the question of a state."""
+    graded = state.get("graded", ())
+    return deps.engine.grade(standalone_of(state), documents, text, check=check, graded=graded)
 
 
 def of_parts(before: Grade | None, new: Grade, text: str) -> Grade:
@@ -62,7 +71,7 @@ def of_parts(before: Grade | None, new: Grade, text: str) -> Grade:
     if before is None:
         return new
     sentences = (*before.sentences, *new.sentences)
-    why = "; ".join(filter(None, (before.why, new.why)))
+    why = reasons(before.why, new.why)
     each = sentences if len(sentences) == len(claims(text)) else ()
     return replace(new, support=overall((before.support, new.support)), sentences=each, why=why)
 
@@ -126,19 +135,15 @@ def best_draft(state: State, deps: Deps) -> tuple[Draft | None, Usage]:
     usage, drafts = Usage(), [*state.get("drafts", ()), *_not_accepted(state)]
     if deps.strict:
         drafts = [strict for draft in drafts if (strict := _strictly(draft)).text]
-    drafts.sort(key=_worth, reverse=True)
-    for draft in drafts:
+    graded = [(draft, draft.grade or NOT_GRADED) for draft in drafts]
+    graded.sort(key=lambda each: (_BY_SUPPORT.index(each[1].support), each[1].usefulness), reverse=True)
+    for draft, grade in graded:
         if deps.strict and draft.removed:
             draft, cost = _graded_again(state, draft, deps)
-            usage += cost
-        if _worth_showing(draft.grade or NOT_GRADED, deps.thresholds.answer):
+            usage, grade = usage + cost, draft.grade or NOT_GRADED
+        if _worth_showing(grade, deps.thresholds.answer):
             return draft, usage
     return None, usage
-
-
-def _worth(draft: Draft) -> tuple[int, int]:
-    grade = draft.grade or NOT_GRADED
-    return _BY_SUPPORT.index(grade.support), grade.usefulness
 
 
 def _not_accepted(state: State) -> list[Draft]:
@@ -166,8 +171,7 @@ def _graded_again(state: State, draft: Draft, deps: Deps) -> tuple[Draft, Usage]
     assert draft.grade is not None, "only of a graded draft a sentence is taken out"
     try:
         deps.cancel.check()
-        question, known = standalone_of(state), state.get("graded", ())
-        usefulness = deps.engine.grade(question, draft.documents, draft.text, check="usefulness", graded=known)
+        usefulness = grade_of(state, deps, draft.documents, draft.text, "usefulness")
     except (DeadlineExceeded, EngineError):
         return draft, Usage()
     return replace(draft, grade=combined(draft.grade, usefulness)), usefulness.usage

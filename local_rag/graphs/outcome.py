@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from local_rag.core.answer import Certainty, Status
 from local_rag.core.errors import EngineError
 from local_rag.core.verdicts import Grade, Usage
-from local_rag.graphs.deps import TIME, Deps
+from local_rag.graphs.deps import Deps
 from local_rag.graphs.drafts import best_draft, unchecked
-from local_rag.graphs.rules import files_searched, is_fixed_reply, unread_passages, verdict_of, web_searched
+from local_rag.graphs.rules import files_searched, is_fixed_reply, is_late, unread_passages, verdict_of, web_searched
 from local_rag.graphs.state import Draft, State
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.citations import Checked
-from local_rag.text.display import plural
+from local_rag.text.display import plural, reasons
 
 LIKELY, LIKELY_USEFULNESS = 0.5, 4
 """The least probability that an answer is right, or its least usefulness, that makes it "probably" right if it is not
@@ -48,12 +48,12 @@ def outcome_of(state: State, deps: Deps, texts: AnswerTexts) -> Outcome:
         return Outcome(last or NOTHING, texts.without_files if last else texts.without_passages, direct=True)
     if accepted and last:
         return Outcome(last, accepted=True)
-    late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if TIME in state.get("spent", ()) else ""
+    late = texts.out_of_time_after.format(seconds=deps.limits.seconds) if is_late(state) else ""
     if not accepted:
         best, usage = best_draft(state, deps)
         if best:
             ended = f"{texts.engine_failed}: {failed}" if (failed := state.get("failed")) else late
-            why = "; ".join(filter(None, (ended, _why_not(best, deps, texts))))
+            why = reasons(ended, _why_not(best, deps, texts))
             whole = bool(deps.strict and best.removed and verdict_of(best.grade) == "useful")
             return Outcome(best, why, whole, usage=usage)
     _must_have_verdicts(state, deps, late)
@@ -90,11 +90,10 @@ def certainty_of(status: Status, grade: Grade | None) -> Certainty:
 def why_not_grounded(checked: Checked, texts: AnswerTexts) -> str:
     """Return why the citations allow no better status; empty if they do."""
     unverified = sum(not citation.verified for citation in checked.citations)
-    parts = [
+    return reasons(
         texts.count(texts.unverified, unverified) if unverified else "",
         texts.count(texts.uncited, checked.uncited) if checked.uncited else "",
-    ]
-    return "; ".join(filter(None, parts))
+    )
 
 
 def _why_not(draft: Draft, deps: Deps, texts: AnswerTexts) -> str:

@@ -22,10 +22,14 @@ USEFUL = 4
 Verdict = Literal["useful", "not useful", "not supported"]
 
 
+def is_late(state: State) -> bool:
+    """Return whether the time is up."""
+    return TIME in state.get("spent", ())
+
+
 def budget_left(state: State, kind: BudgetKind) -> bool:
     """Return whether both a budget and time are left."""
-    spent = state.get("spent", ())
-    return kind not in spent and TIME not in spent
+    return kind not in state.get("spent", ()) and not is_late(state)
 
 
 def closest(state: State) -> list[Document]:
@@ -50,7 +54,7 @@ def whole_or_passages(state: State) -> Literal["whole files", "passages"]:
 
 def some_relevant(state: State) -> Literal["generate", "transform_query", "max retries"]:
     """Decide in Self-RAG and Adaptive RAG after grading passages: rewrite only if no document is kept."""
-    if TIME in state.get("spent", ()):
+    if is_late(state):
         return "max retries"
     if state.get("documents"):
         return "generate"
@@ -68,7 +72,7 @@ def after_the_web(state: State) -> Literal["generate", "vectorstore", "transform
     query.
     """
     taken = some_relevant(state)
-    if taken == "generate" or files_searched(state) or TIME in state.get("spent", ()):
+    if taken == "generate" or files_searched(state) or is_late(state):
         return taken
     return "vectorstore"
 
@@ -200,7 +204,7 @@ def next_part(state: State) -> Literal["yes", "continue", "no", "direct"]:
     ends.
     """
     step = state.get("step")
-    if TIME in state.get("spent", ()):
+    if is_late(state):
         return "no"
     if step == "direct":
         return "direct"
@@ -215,7 +219,7 @@ def some_new(state: State) -> Literal["generate", "nothing new", "transform_quer
     """
     if not state.get("generation"):
         return some_relevant(state)
-    if TIME in state.get("spent", ()):
+    if is_late(state):
         return "max retries"
     return "generate" if last_retrieved(state) else "nothing new"
 

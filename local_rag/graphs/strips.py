@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 
 from local_rag.text.citations import BETWEEN
 from local_rag.text.sentences import sentences
-from local_rag.text.words import content_stems
+from local_rag.text.words import shared_stems
 
 if TYPE_CHECKING:
     from local_rag.core.verdicts import Relevance
@@ -110,11 +110,10 @@ def promising(question: str, pages: Sequence[Document]) -> list[Document]:
     """Return the strips that share most words with the question, at most `PER_PAGE` of each page, in the
     pages' order.
     """
-    stems = set(content_stems(question))
     chosen: list[Document] = []
     for page in pages:
         cut = strips(page)
-        ranked = sorted(range(len(cut)), key=lambda n: (-len(stems & set(content_stems(cut[n].page_content))), n))
+        ranked = sorted(range(len(cut)), key=lambda n: (-shared_stems(question, cut[n].page_content), n))
         chosen += [cut[number] for number in sorted(ranked[:PER_PAGE])]
     return chosen
 

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 
 from local_rag.core.verdicts import Usage
 from local_rag.graphs.deps import Deps
-from local_rag.index.parse.tables import BETWEEN
 from local_rag.index.tables.query import Result, TableQuery, run
 from local_rag.index.tables.question_words import ASKS_TEXT
 from local_rag.index.tables.reading import Reader, Reading
@@ -22,6 +21,7 @@ from local_rag.text.answer_language import texts_for
 from local_rag.text.metadata import chunk_id, file_name
 from local_rag.text.names import head
 from local_rag.text.numbers import names
+from local_rag.text.words import BAR
 
 NAMED = 8
 """The most rows that a citation names."""
@@ -102,7 +102,7 @@ def _read(question: str, held: Mapping[Table, Document], passages: Sequence[Docu
     for table, passage in held.items():
         page = [passage.metadata.get(name) for name in ("source", "page")]
         of_page = [each for each in passages if [each.metadata.get(name) for name in ("source", "page")] == page]
-        text = {line for each in of_page for line in each.page_content.split("\n") if BETWEEN not in line}
+        text = {line for each in of_page for line in each.page_content.split("\n") if BAR not in line}
         around = names(question) & names("\n".join(text))
         with suppress(ValueError):
             yield from Reader(question, table, " ".join([head(passage), table.place, *around])).readings()

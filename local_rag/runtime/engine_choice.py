@@ -281,7 +281,16 @@ def open_ollama(
     try:
         values = settings.values
         ollama = values.ollama.by_model if trial else values.ollama
-        return OllamaEngine(server, specs, profile.num_ctx, ollama, values.explain, texts, evaluator, assessor)
+        return OllamaEngine(
+            server,
+            specs,
+            profile.num_ctx,
+            ollama,
+            explain=values.explain,
+            texts=texts,
+            evaluator=evaluator,
+            assessor=assessor,
+        )
     except LocalRagError as error:
         try:
             raise _with_others(error, server, trial) if isinstance(error, ModelMissing) else error
@@ -307,7 +316,15 @@ def open_openai(
     server = OpenAIApi(values.openai.base_url, values.openai.allow_hosts)
     try:
         spec = known.model_copy(update={"name": values.model})
-        return OpenAIEngine(server, spec, ollama, values.explain, prompt_texts(settings), evaluator, assessor)
+        return OpenAIEngine(
+            server,
+            spec,
+            ollama,
+            explain=values.explain,
+            texts=prompt_texts(settings),
+            evaluator=evaluator,
+            assessor=assessor,
+        )
     except LocalRagError:
         server.close()
         raise

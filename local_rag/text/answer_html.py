@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from local_rag.core.answer import Answer
-from local_rag.text.blocks import Disagreement, Label, Nearest, Note, Quotes, Source, Written, blocks, sources_of
+from local_rag.text.blocks import Disagreement, Label, Nearest, Note, Source, Written, blocks, sources_of
 from local_rag.text.display import printable, short_path
 from local_rag.text.nodes import Node
 
-_TAGS = {"quote": "blockquote", "h": "h3", "cite": "a", "doubt": "em"}
+_TAGS = {"quote": "blockquote", "h": "h3"}
 """The HTML tag of each kind of node whose name is not its tag."""
 _INLINE = ("strong", "em", "del", "mark", "code")
 _ANCHOR = re.compile(r' (?:id|href)="#?c\d+"')
@@ -35,8 +35,15 @@ def answer_html(answer: Answer) -> str:
 def blocks_html(answer: Answer, label: Label = short_path, around: Around | None = None) -> Iterator[str]:
     """Yield the blocks in their order, then every cited quote, by itself or within the text that `around` returns."""
     for block in blocks(answer, label):
-        if not isinstance(block, Quotes):
-            yield from _RENDERERS[block.kind](block)
+        match block:
+            case Note():
+                yield f'<p class="soft"><bdi>{text(block.line)}</bdi></p>\n'
+            case Written():
+                yield from nodes_html(block.nodes)
+            case Disagreement():
+                yield from _disagreement(block)
+            case Nearest():
+                yield from _nearest(block)
     if answer.cited:
         yield from _sources(sources_of(answer, label), around or alone)
 
@@ -44,14 +51,6 @@ def blocks_html(answer: Answer, label: Label = short_path, around: Around | None
 def text(words: str) -> str:
     """Escape the words of a file, a person or a model for HTML, without control characters."""
     return escape(printable(words))
-
-
-def _note(note: Note) -> Iterator[str]:
-    yield f'<p class="soft"><bdi>{text(note.line)}</bdi></p>\n'
-
-
-def _written(part: Written) -> Iterator[str]:
-    yield from nodes_html(part.nodes)
 
 
 def _disagreement(block: Disagreement) -> Iterator[str]:
@@ -69,17 +68,6 @@ def _nearest(block: Nearest) -> Iterator[str]:
     for source in block.sources:
         yield f'<p class="soft"><bdi>{text(_heading(source))}</bdi></p>\n'
         yield f"<blockquote><bdi>{text(source.read)}</bdi></blockquote>\n"
-
-
-_RENDERERS: Mapping[str, Callable[..., Iterator[str]]] = {
-    "note": _note,
-    "paragraph": _written,
-    "list": _written,
-    "rows": _written,
-    "sides": _written,
-    "disagreement": _disagreement,
-    "nearest": _nearest,
-}
 
 
 def _sources(sources: Sequence[Source], around: Around) -> Iterator[str]:

@@ -49,11 +49,18 @@ def markdown(blocks: Sequence[Block], clean: Clean = one_line, *, quotes: bool =
     """
     parts = []
     for block in blocks:
-        if isinstance(block, Quotes | Nearest) and not quotes:
-            continue
-        if isinstance(block, Note) and block.name == "status" and block.tone == "quiet" and not quiet:
-            continue
-        parts.append(_RENDERERS[block.kind](block, clean))
+        match block:
+            case Note(name="status", tone=tone):
+                parts += [f"**{clean(block.line)}.**"] if quiet or tone != "quiet" else []
+            case Note(name=name):
+                parts.append(f"*{clean(block.line)}*" if name == "understood" else clean(block.line))
+            case Written():
+                parts += [_block(node, clean) for node in block.nodes]
+            case Disagreement():
+                parts.append(_disagreement(block, clean))
+            case Quotes() | Nearest() if quotes:
+                title = [clean(block.title), ""] if isinstance(block, Nearest) else []
+                parts.append("\n".join([*title, *(source_line(source, clean) for source in block.sources)]))
     return "\n\n".join(parts)
 
 
@@ -65,16 +72,6 @@ def source_line(source: Source, clean: Clean = one_line) -> str:
     return f"- {clean(f'[{number}]')} {clean(source.place)}{document}{quote}"
 
 
-def _note(note: Note, clean: Clean) -> str:
-    if note.name == "status":
-        return f"**{clean(note.line)}.**"
-    return f"*{clean(note.line)}*" if note.name == "understood" else clean(note.line)
-
-
-def _written(part: Written, clean: Clean) -> str:
-    return "\n\n".join(_block(node, clean) for node in part.nodes)
-
-
 def _disagreement(block: Disagreement, clean: Clean) -> str:
     lines = [f"**{clean(block.title)}**", ""]
     for side in block.sides:
@@ -82,26 +79,6 @@ def _disagreement(block: Disagreement, clean: Clean) -> str:
         lines.append(f"* {f'{clean(side.when)}: ' if side.when else ''}**{clean(side.text)}** {marks}")
         lines += [f"  {source_line(source, clean)}" for source in side.sources]
     return "\n".join(lines)
-
-
-def _quotes(block: Quotes, clean: Clean) -> str:
-    return "\n".join(source_line(source, clean) for source in block.sources)
-
-
-def _nearest(block: Nearest, clean: Clean) -> str:
-    return "\n".join([clean(block.title), "", *(source_line(source, clean) for source in block.sources)])
-
-
-_RENDERERS: Mapping[str, Callable[..., str]] = {
-    "note": _note,
-    "paragraph": _written,
-    "list": _written,
-    "rows": _written,
-    "sides": _written,
-    "disagreement": _disagreement,
-    "quotes": _quotes,
-    "nearest": _nearest,
-}
 
 
 def _block(node: Node, clean: Clean) -> str:

@@ -64,8 +64,9 @@ def value_of(passage: str, start: int, end: int) -> Value | None:
     value.
     """
     text = passage[start:end]
-    if date := _date(fold(text)):
-        return Value("date", date)
+    plain = fold(text)
+    if date := next(filter(None, (form.search(plain) for form in _DATES)), None):
+        return Value("date", _as_date(date))
     if month := _MONTH_ALONE.fullmatch(text):
         return Value("date", (0, _MONTHS[fold(month["month"])], 0))
     before, behind = _BEFORE.search(passage[:start]), _BEHIND.match(passage[end:])
@@ -82,10 +83,6 @@ def values_in(text: str) -> list[Value]:
     plain = fold(text)
     dates = [Value("date", _as_date(match)) for form in _DATES for match in form.finditer(plain)]
     return dates + [Value("number", number=found) for found in quantities(_CLOCK.sub(_of_24_hours, text))]
-
-
-def _date(plain: str) -> tuple[int, int, int] | None:
-    return next((_as_date(match) for form in _DATES if (match := form.search(plain))), None)
 
 
 def _as_date(match: re.Match[str]) -> tuple[int, int, int]:

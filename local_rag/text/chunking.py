@@ -104,7 +104,8 @@ class _Packer:
         self.chunks: list[Chunk] = []
         self._text, self._ends, self._size, self._target = text, ends, size, size
         self._widest = max(_WIDE * size, _WIDEST_AT_LEAST)
-        self._cuts = (_rows, _sentences, partial(_between, _LINE), partial(_between, _BLANK), _runs, self._forced)
+        lines, words = partial(_between, _LINE), partial(_between, _BLANK)
+        self._cuts = (partial(_between, _ROW, rows=True), _sentences, lines, words, _runs, self._forced)
         """The ways to cut a unit that is too long, the widest parts first."""
         self._units: list[_Unit] = []
         self._path = ""
@@ -189,19 +190,14 @@ def _width(units: Sequence[_Unit]) -> int:
     return units[-1].end - units[0].start if units else 0
 
 
-def _between(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[_Unit]:
-    """Yield the text between the matches of a pattern, without white space at its ends."""
+def _between(pattern: re.Pattern[str], text: str, start: int, end: int, *, rows: bool = False) -> Iterator[_Unit]:
+    """Yield the text between the matches of a pattern, without white space at its ends; with `rows` also the matches,
+    which are rows of a table.
+    """
     for match in pattern.finditer(text, start, end):
         yield _Unit(*stripped(text, start, match.start()))
-        start = match.end()
-    yield _Unit(*stripped(text, start, end))
-
-
-def _rows(text: str, start: int, end: int) -> Iterator[_Unit]:
-    """Yield each row of a table, and the text between two rows."""
-    for match in _ROW.finditer(text, start, end):
-        yield _Unit(*stripped(text, start, match.start()))
-        yield _Unit(*stripped(text, *match.span()), row=True)
+        if rows:
+            yield _Unit(*stripped(text, *match.span()), row=True)
         start = match.end()
     yield _Unit(*stripped(text, start, end))
 

@@ -21,7 +21,7 @@ from local_rag.text.metadata import chunk_id, heading_at, is_computed, ocr_confi
 from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences, stripped
 from local_rag.text.support import evidence
-from local_rag.text.words import content_stems, words
+from local_rag.text.words import collapsed, content_stems, indentation, shared_stems, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -109,8 +109,7 @@ def check(text: str, documents: Sequence[Document], question: str = "") -> Check
     number and name of the sentence stands in the quote, in the same order, the two share most words, and neither denies
     or turns the statement of the other: see `support`. A property of the file supports a sentence in the same way.
     """
-    numbers = range(1, len(documents) + 1)
-    text, placed = _written(text, _marks(text, documents), dict(zip(numbers, numbers, strict=True)))
+    text, placed = known_marks(text, documents)
     citations: list[Citation] = []
     uncited = 0
     for sentence, cited in _cited(text, placed, documents):
@@ -140,7 +139,7 @@ def order(checked: Checked) -> list[int]:
     return list(dict.fromkeys(number for _, cited in checked.marks for number in cited))
 
 
-def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document] = ()) -> str:
+def remapped(text: str, new: Mapping[int, int], documents: Sequence[Document]) -> str:
     """Replace each mark [n] of an answer over these documents by [new[n]], and remove the other marks."""
     return _written(text, _marks(text, documents), new)[0]
 
@@ -193,9 +192,9 @@ def _saying(claim: Claim, documents: Sequence[Document], question: str) -> list[
     return [best] if best and held[best] >= CITED_SHARE * len(wanted) else []
 
 
-def known_marks(text: str, documents: Sequence[Document]) -> str:
-    """Remove the numbers that name none of these documents."""
-    return remapped(text, {number: number for number in range(1, len(documents) + 1)}, documents)
+def known_marks(text: str, documents: Sequence[Document]) -> tuple[str, tuple[Mark, ...]]:
+    """Remove the numbers that name none of these documents; return the text and its marks."""
+    return _written(text, _marks(text, documents), {number: number for number in range(1, len(documents) + 1)})
 
 
 def nearest(
@@ -210,7 +209,7 @@ def nearest(
     citations: list[Citation] = []
     for number, (score, document) in enumerate(near, start=1):
         found = [(place, _best_sentence(question, place.text)) for place in _places(document)]
-        place, span = max(found, key=lambda pair: _held(question, pair[1].of(pair[0].text)))
+        place, span = max(found, key=lambda pair: shared_stems(question, pair[1].of(pair[0].text)))
         why = whys.get(chunk_id(document), texts.similarity.format(score=score))
         citation = _citation(number, document, place, span)
         citations.append(replace(citation, why=why))
@@ -237,7 +236,7 @@ def reads_as_refusal(text: str) -> bool:
 
 
 def _plain(reply: str) -> str:
-    return " ".join(without_marks(reply).split()).strip("-*•|\"'“”„«». ").casefold()
+    return collapsed(without_marks(reply)).strip("-*•|\"'“”„«». ").casefold()
 
 
 def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[str, tuple[Mark, ...]]:
@@ -249,12 +248,12 @@ def _written(text: str, known: Iterable[Mark], new: Mapping[int, int]) -> tuple[
         written += text[end : span.start]
         if kept:
             old = span.of(text)
-            mark = f"{old[: len(old) - len(old.lstrip())]}[{', '.join(map(str, kept))}]"
+            mark = f"{old[: indentation(old)]}[{', '.join(map(str, kept))}]"
             placed.append((Span(len(written), len(written) + len(mark)), kept))
             written += mark
         end = span.end
     written += text[end:]
-    blanks = len(written) - len(written.lstrip())
+    blanks = indentation(written)
     moved = [(Span(max(0, span.start - blanks), span.end - blanks), cited) for span, cited in placed]
     return written.strip(), tuple(moved)
 
@@ -326,20 +325,15 @@ def _cite(sentence: str, number: int, document: Document, question: str) -> Cita
     sentence = without_bullet(sentence)
     found = [(place, evidence(sentence, place.text, question, head(document))) for place in _places(document)]
     place, best = max(found, key=lambda pair: (pair[1].verified, pair[1].exact))
-    stated = "" if best.verified else _property(sentence, document)
-    if stated:
+    stated = (each.quote for each in properties(document) if evidence(sentence, each.sentence).verified)
+    if not best.verified and (quote := next(stated, "")):
         citation = _citation(number, document, place, Span(0, 0), sentence, located="property", verified=True)
-        return replace(citation, quote=stated, page=None, heading="")
+        return replace(citation, quote=quote, page=None, heading="")
     if is_computed(document):  # one citation for all of its lines
         *_, whole = _places(document)
         return _citation(number, document, whole, Span(0, len(whole.text)), located="computed", verified=best.verified)
     located: QuoteMatch = "exact" if best.exact else "words"
     return _citation(number, document, place, best.span, sentence, located=located, verified=best.verified)
-
-
-def _property(sentence: str, document: Document) -> str:
-    """Return the property of the file that supports a sentence, "Author: Ada Quill"; empty if none does."""
-    return next((each.quote for each in properties(document) if evidence(sentence, each.sentence).verified), "")
 
 
 class _Place(NamedTuple):
@@ -369,12 +363,7 @@ def _best_sentence(question: str, passage: str) -> Span:
     """
     spans = sentences(passage) or [stripped(passage, 0, len(passage))]
     spans = [span for span in spans if len(words(span.of(passage))) >= SAYS_SOMETHING] or spans
-    return max(spans, key=lambda span: _held(question, span.of(passage)))
-
-
-def _held(question: str, text: str) -> int:
-    """Count the words of a question that a text holds."""
-    return len(set(content_stems(question)) & set(content_stems(text)))
+    return max(spans, key=lambda span: shared_stems(question, span.of(passage)))
 
 
 def _citation(
@@ -388,10 +377,9 @@ def _citation(
     verified: bool = False,
 ) -> Citation:
     metadata = document.metadata
-    computed = is_computed(document)
-    start, end = (
-        (metadata["start"], metadata["end"]) if computed else (place.start + span.start, place.start + span.end)
-    )
+    start, end = place.start + span.start, place.start + span.end
+    if is_computed(document):
+        start, end = metadata["start"], metadata["end"]
     return Citation(
         number=number,
         source=str(metadata.get("source", "")),

@@ -17,7 +17,7 @@ from local_rag.text.names import header_of
 from local_rag.text.numbers import names, numbers
 from local_rag.text.questions import kind_of
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import content_stems, fold, stem
+from local_rag.text.words import collapsed, content_stems, fold, stem
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -108,7 +108,7 @@ def asks_for_one_fact(question: str) -> bool:
     It wants no list, no explanation, no yes or no, not two things at once, and no event that may have happened often:
     "who is the director", not "who spoke". English only.
     """
-    plain = " ".join(fold(question).split()).strip(" ?!.")
+    plain = collapsed(fold(question)).strip(" ?!.")
     return kind_of(question) in ("fact", "open") and bool(_STANDING.search(plain)) and not _SEVERAL.search(plain)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from local_rag.text.words import IGNORABLE
+from local_rag.text.words import IGNORABLE, collapsed
 
 if TYPE_CHECKING:
     from local_rag.core.documents import Catalog
@@ -83,7 +83,7 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 
 def shorten(text: str, width: int) -> str:
     """Return one line of at most `width` characters, cut at a word, with … in place of the missing text."""
-    line = " ".join(text.split())
+    line = collapsed(text)
     if len(line) <= width:
         return line
     cut = line[: width - 1].rsplit(" ", 1)[0] or line[: width - 1]
@@ -119,7 +119,7 @@ def seen_line(text: str) -> str:
     simply.
     """
     shown = (ch for ch in printable(text) if ch.isspace() or unicodedata.category(ch)[0] != "C")
-    return " ".join(_INVISIBLE.sub("", "".join(shown)).split())
+    return collapsed(_INVISIBLE.sub("", "".join(shown)))
 
 
 def safe_json(json: str) -> str:
@@ -140,6 +140,11 @@ def joined(parts: Iterable[str], last: str = "and") -> str:
     """Join a list in words: a, b and c."""
     items = list(parts)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+
+
+def reasons(*parts: str) -> str:
+    """Join the reasons that are given, which may be none."""
+    return "; ".join(filter(None, parts))
 
 
 def those_there(names: Sequence[str]) -> str:

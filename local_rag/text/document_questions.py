@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from local_rag.text.names import head
-from local_rag.text.words import content_words, words
+from local_rag.text.words import collapsed, content_words, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -25,8 +24,7 @@ statement about a topic.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentQuestion:
+class DocumentQuestion(NamedTuple):
     """Hold the parts of a question about a document.
 
     `name` is the part that names the document, without articles. `topic` is the topic that the document is asked about,
@@ -111,7 +109,7 @@ LONGEST_QUESTION = 400
 
 def document_question(question: str) -> DocumentQuestion | None:
     """Read a question as one about a document; return None if it has no such form."""
-    plain = " ".join(question.split()).strip(" ¿¡").rstrip("?.! ").replace("’", "'")
+    plain = collapsed(question).strip(" ¿¡").rstrip("?.! ").replace("’", "'")
     if len(plain) > LONGEST_QUESTION:
         return None
     for asks, pattern in _PATTERNS:

@@ -7,12 +7,8 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from local_rag.core.errors import FileSkipped
-
-if TYPE_CHECKING:
-    from charset_normalizer import CharsetMatch
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -135,13 +131,12 @@ def _guess(data: bytes) -> str:
         sample = sample[:cut]
     matches = from_bytes(sample)
     best = matches.best()
-    if best is None or any(m.encoding == "cp1252" and _fits_as_well(m, best) for m in matches):
+    if best is None:
+        return "cp1252"
+    rivals = (each for each in matches if each.encoding == "cp1252")
+    if any(each.chaos <= best.chaos and each.coherence >= best.coherence for each in rivals):
         return "cp1252"
     name = codecs.lookup(best.encoding).name
     if name == "cp1250" and not re.search(rb"[\x80-\x9f]", data):
         return "iso8859-2"  # the same but for the letters that Windows puts into 80 to 9f, and a Slavic text has them
     return _SUPERSETS.get(name, name)
-
-
-def _fits_as_well(match: CharsetMatch, best: CharsetMatch) -> bool:
-    return match.chaos <= best.chaos and match.coherence >= best.coherence

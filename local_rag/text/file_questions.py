@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.words import fold, stem, words
+from local_rag.text.words import collapsed, fold, stem, words
 
 
 class FileQuestion(NamedTuple):
@@ -57,7 +57,8 @@ _FORMS = [
     )
 ]
 _ARTICLE = re.compile(
-    r"(?:an?|any|the|some|anything (?:about|on)|something (?:about|on)|eine?[nmrs]?|der|die|das|dem|den|etwas über)\s+",
+    r"\A(?:an?|any|the|some|anything (?:about|on)|something (?:about|on)|eine?[nmrs]?|der|die|das|dem|den|etwas über)"
+    r"\s+",
     re.I,
 )
 _COMPARED = re.compile(
@@ -67,16 +68,16 @@ _COMPARED = re.compile(
 
 def file_question(question: str) -> FileQuestion | None:
     """Return the question as one for files, or None if it has no such form or compares numbers."""
-    plain = " ".join(question.split()).strip().rstrip("?.! ").replace("’", "'")
+    plain = collapsed(question).rstrip("?.! ").replace("’", "'")
     if len(plain) > 300 or _COMPARED.search(plain):
         return None
     for form in _FORMS:
         if match := form.fullmatch(plain):
-            wanted = _ARTICLE.sub("", match["wanted"], count=1) if _ARTICLE.match(match["wanted"]) else match["wanted"]
             kinds = [word for word in match["noun"].split() if fold(word) not in STOP_WORDS]
             kind = stem(fold(kinds[-1])) if kinds else ""
             made = bool(match.groupdict().get("made"))
-            return FileQuestion(wanted.strip(" \"'“”„»«"), "" if kind in map(stem, _ANY) else kind, made)
+            wanted = _ARTICLE.sub("", match["wanted"]).strip(" \"'“”„»«")
+            return FileQuestion(wanted, "" if kind in map(stem, _ANY) else kind, made)
     return None
 
 

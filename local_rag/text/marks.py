@@ -61,7 +61,8 @@ def claims(text: str, known: Sequence[Mark] | None = None) -> list[Claim]:
     with the sentence that has its first mark. `known` are the marks that count, if not all of `marks(text)` do.
     """
     known = marks(text) if known is None else known
-    return sorted([*_sentences(_blanked(text), known), *_rows(text, known)])
+    without_tables = _TABLE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    return sorted([*_sentences(without_tables, known), *_rows(text, known)])
 
 
 def _rows(text: str, known: Sequence[Mark]) -> Iterator[Claim]:
@@ -148,10 +149,9 @@ _TABLE = re.compile(
 
 
 class Table(NamedTuple):
-    """Hold the spans of a table's lines, without the blanks around them."""
+    """Hold the spans of a table's headings and rows, without the blanks around them."""
 
     heading: Span
-    delimiter: Span
     rows: tuple[Span, ...]
 
 
@@ -160,19 +160,14 @@ def tables(text: str) -> list[Table]:
     found: list[Table] = []
     for match in _TABLE.finditer(text):
         lines = re.compile(r"[^\n]+").finditer(text, *match.span())
-        heading, delimiter, *rows = (stripped(text, *line.span()) for line in lines)
-        found.append(Table(heading, delimiter, tuple(rows)))
+        heading, _, *rows = (stripped(text, *line.span()) for line in lines)
+        found.append(Table(heading, tuple(rows)))
     return found
 
 
 def cells(row: str) -> list[str]:
     """Return the cells of a row, without the bars around them."""
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
-
-
-def _blanked(text: str) -> str:
-    """Replace the tables of a text by blanks, so that all offsets stay the same."""
-    return _TABLE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 # --- an answer that is written part by part

@@ -7,6 +7,7 @@ Stored texts keep their markup, so that offsets stay the same; texts that are re
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -54,6 +55,22 @@ class View(NamedTuple):
     text: str
     positions: tuple[int, ...]
 
+    @classmethod
+    def of(cls, text: str, start: int = 0) -> View:
+        """Return the view of a text that stands at code point `start` and keeps all of its code points."""
+        return cls(text, tuple(range(start, start + len(text))))
+
+    def part(self, start: int, end: int | None = None) -> View:
+        """Return code points [start, end) of the view as a view."""
+        return View(self.text[start:end], self.positions[start:end])
+
+    def without(self, spans: Sequence[tuple[int, int]]) -> View:
+        """Return the view without these spans of its code points, which are in order."""
+        text, positions = self
+        for start, end in reversed(spans):
+            text, positions = text[:start] + text[end:], positions[:start] + positions[end:]
+        return View(text, positions)
+
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Convert code points [start, end) of the view to code points of the text."""
         return (self.positions[start], self.positions[end - 1] + 1) if end > start else (start, end)
@@ -62,12 +79,10 @@ class View(NamedTuple):
 @lru_cache(maxsize=1024)
 def view_of(text: str) -> View:
     """Return the plain view of a text."""
-    view, positions = _NUMBERED.sub(_named, text), tuple(range(len(text)))
+    view = View.of(_NUMBERED.sub(_named, text))
     for pattern in _PATTERNS if _SIGNS.search(text) else ():
-        kept = [span for match in pattern.finditer(view) for span in _left_out(match)]
-        for start, end in reversed(kept):
-            view, positions = view[:start] + view[end:], positions[:start] + positions[end:]
-    return View(view, positions)
+        view = view.without([span for match in pattern.finditer(view.text) for span in _left_out(match)])
+    return view
 
 
 def plain(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.text.answer_language import TABLES
@@ -45,6 +44,11 @@ def heading_at(document: Document, start: int, end: int | None = None) -> str:
     return f"{first} to {place}" if first != last and before == first.rpartition(" > ")[0] else first
 
 
+def last_heading(document: Document) -> str:
+    """Return the innermost heading at the start of a passage."""
+    return str(document.metadata.get("heading") or "").rpartition(" > ")[2]
+
+
 def ocr_confidence(document: Document, start: int, end: int) -> float | None:
     """Return the confidence of OCR in the least certain line within code points [start, end); None if no line there was
     read by OCR.
@@ -75,23 +79,26 @@ def file_name(document: Document) -> str:
     return str(document.metadata.get("source", "")).replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def _stated(key: str, document: Document, texts: AnswerTexts) -> str:
-    """Return a property as a sentence; empty if the file lacks it, or for a title that is only the name of the file."""
+STATED = ("author", "date", "title")
+"""The properties of a file that are made sentences."""
+
+
+def stated(key: str, document: Document, texts: AnswerTexts) -> str:
+    """Return a property of STATED as a sentence; empty if the file lacks it, or for a title that is only the name of
+    the file.
+    """
     name, value = file_name(document), _value(document, key)
     if not value or (key == "title" and value in (name, name.rpartition(".")[0])):
         return ""
     return texts.properties[key].format(file=name, value=value)
 
 
-author, date, title = (partial(_stated, key) for key in ("author", "date", "title"))
-
-
 def properties(document: Document) -> Iterator[Property]:
     """Yield author, date and title in sentences of this program, in every language, and in common English forms."""
     names = [name for name in (_value(document, "title"), file_name(document)) if name]
-    for key in ("author", "date", "title"):
+    for key in STATED:
         value = _value(document, key)
-        forms = [_stated(key, document, texts) for texts in TABLES.values()]
+        forms = [stated(key, document, texts) for texts in TABLES.values()]
         forms += [form.format(name=name, value=value) for form in _FORMS[key] for name in names if value]
         yield from (Property(f"{key.capitalize()}: {value}", sentence) for sentence in forms if sentence)
 

@@ -1,4 +1,5 @@
-"""Name a file and a passage: the words of the file's name, and the header that is embedded beside the text.
+"""Name a file and a passage: the words of the file's name, and the header that is embedded beside the text; and find
+who a letter is to and from.
 
 The words of a name are those that a person would call the file by, without meaningless numbers and letters.
 """
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from local_rag.text.display import is_page, is_url, shorten
-from local_rag.text.words import words
+from local_rag.text.words import collapsed, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -144,7 +145,7 @@ def document_header(path: str, title: str) -> str:
     If one of them repeats all of the other, the longer stands alone: "PEP 572 – Assignment Expressions" of
     pep-0572.rst. `path` may be the URL of a page. At most DOCUMENT_LENGTH characters.
     """
-    name, title = name_words(path), " ".join(title.split())
+    name, title = name_words(path), collapsed(title)
     if is_url(title) or title.casefold() in (path.casefold(), path.replace("\\", "/").rpartition("/")[2].casefold()):
         title = ""
     in_name, in_title = _forms(words(" ".join(name))), _forms(words(title))
@@ -197,3 +198,19 @@ def head(document: Document) -> str:
     named = name_words(str(document.metadata.get("source") or ""))
     about = (str(document.metadata.get(key) or "") for key in ("title", "heading", "author", "date"))
     return " ".join(filter(None, [*named, *about]))
+
+
+# --- letters
+
+SALUTATION = re.compile(
+    r"^[ \t]*(?:(?:dear|to whom|sehr geehrte)\b[^\n.?]{0,80}"
+    r"|(?:hello|hi|hallo|liebe[rs]?|guten tag)\b[^\n.?]{0,80}[,:!])[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+SIGNED = re.compile(
+    r"^[ \t]*(?i:yours?|love|lots of|with|best|kind(?:est)?|warm(?:est)?|sincerely|regards|cheers|mit|liebe|viele"
+    r"|herzlich\w*)\b[^\n.!?]{0,40},?[ \t]*\n\s*"
+    r"(?P<whole>[^\W\d_a-z][\w.'’-]*(?:[ \t]+[^\W\d_a-z][\w.'’-]*){0,3})[ \t]*$",
+    re.MULTILINE,
+)
+"""The name below the last line of a letter."""

@@ -100,7 +100,7 @@ def tree(
     `highlights` are code points [start, end) of the text; `doubts` are nodes, each with the code point that it stands
     at.
     """
-    view = view_of(same_length(text)) if quotes else View(same_length(text), tuple(range(len(text))))
+    view = view_of(same_length(text)) if quotes else View.of(same_length(text))
     highlights = [(bisect_left(view.positions, start), bisect_left(view.positions, end)) for start, end in highlights]
     doubts = sorted(((bisect_left(view.positions, at), node) for at, node in doubts), key=itemgetter(0))
     signs = [(start, BEGIN) for start, end in highlights if start < end]
@@ -125,14 +125,18 @@ def same_length(text: str) -> str:
 
 @cache
 def _parser(quotes: bool) -> MarkdownIt:
+    parser = markdown_parser(_OF_QUOTES if quotes else ())
+    parser.validateLink = lambda url: url.lower().startswith(LINKS)  # type: ignore[method-assign]
+    return parser.disable([*_FALSE_FRIENDS])
+
+
+def markdown_parser(rules: Collection[str] = (), *, html: bool = False) -> MarkdownIt:
+    """Return a parser of CommonMark with tables and strikethrough, by these rules alone if any are given."""
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.validateLink = lambda url: url.lower().startswith(LINKS)  # type: ignore[method-assign]
-    if quotes:
-        every = [rule for rules in parser.get_all_rules().values() for rule in rules]
-        parser.disable([rule for rule in every if rule not in _OF_QUOTES], ignoreInvalid=True)
-    return parser.disable([*_FALSE_FRIENDS])
+    parser = MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
+    every = [rule for of_kind in parser.get_all_rules().values() for rule in of_kind]
+    return parser.disable([rule for rule in every if rules and rule not in rules], ignoreInvalid=True)
 
 
 class NodeReader:

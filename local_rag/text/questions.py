@@ -11,7 +11,7 @@ from local_rag.core.verdicts import Complexity
 from local_rag.text.identifiers import SHORTEST_ID, identifiers
 from local_rag.text.lexicon import CHAT, CHAT_PERSONS, NUMBER_WORDS, STOP_WORDS
 from local_rag.text.numbers import names, numbers
-from local_rag.text.words import content_stems, content_words, fold, stem, words
+from local_rag.text.words import collapsed, content_stems, content_words, fold, stem, words
 
 if TYPE_CHECKING:
     from local_rag.core.protocols import Corpus
@@ -114,7 +114,7 @@ ANSWERING_SHARE = 0.5
 
 def kind_of(question: str) -> Kind:
     """Return the kind of a question in English."""
-    plain = " ".join(fold(question).split())
+    plain = collapsed(fold(question))
     if _is_chat(plain):
         return "small talk"
     return next((kind for kind, pattern in _PATTERNS if pattern.match(plain)), "open")
@@ -132,7 +132,7 @@ def _is_chat(plain: str) -> bool:
 
 def complexity(question: str) -> Complexity:
     """Return `multi` if a question compares two things or describes its subject by a clause; else `single`."""
-    plain = " ".join(question.split())
+    plain = collapsed(question)
     if len(subject_words(plain)) < MULTI_WORDS:
         return "single"
     compared = bool(_COMPARED.search(plain)) and len(names(plain)) > 1
@@ -218,7 +218,7 @@ def sides(question: str) -> list[tuple[str, str]]:
     Words that stand at one side only belong to both: "the rents of A and B", "the sys and fd modes", "May and June
     2024".
     """
-    plain = " ".join(question.split()).rstrip(" ?!.")
+    plain = collapsed(question).rstrip(" ?!.")
     if match := _CHANGE.match(plain):
         first, second = match["first"], match["second"]
         if (year := re.search(r" \d{4}$", second)) and not re.search(r"\d{4}$", first):

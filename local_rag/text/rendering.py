@@ -20,11 +20,9 @@ from markdown_it.token import Token
 from markdown_it.tree import SyntaxTreeNode
 
 from local_rag.text.markup import View
-from local_rag.text.nodes import BEGIN, END, Node, NodeReader, same_length
+from local_rag.text.nodes import BEGIN, END, Node, NodeReader, markdown_parser, same_length
 from local_rag.text.rst import as_markdown
-
-BAR = " | "
-"""The separator between the cells of a row."""
+from local_rag.text.words import BAR, indentation
 
 _LOOKED_AT = 20
 """The most lines of a table in which its header is sought."""
@@ -65,7 +63,7 @@ def rendered(text: str, suffix: str, headings: Collection[int], start: int, end:
         first, last = ((*view.positions, len(text))[at] for at in (part.start, part.end))
         return Part(part.nodes, first if part.start else 0, last)
     if suffix == "code":
-        nodes = [{"t": "pre", "c": [*_marked(View(text[start:end], tuple(range(start, end))), marks)]}]
+        nodes = [{"t": "pre", "c": [*_marked(View.of(text[start:end], start), marks)]}]
         return Part(nodes if start < end else [], start, end)
     return Part([*_prose(text, headings, start, end, marks, is_plain=suffix == "text")], start, end)
 
@@ -81,7 +79,7 @@ def _prose(
         return "h" if line[0] in headings else "table" if BAR in line[1] else "ul" if _ITEM.match(line[1]) else "p"
 
     for name, group in groupby(lines, kind):
-        block = [View(line, tuple(range(at, at + len(line)))) for at, line in group]
+        block = [View.of(line, at) for at, line in group]
         if name == "h":
             yield from ({"t": "h", "c": [*_marked(line, marks)]} for line in block)
         elif name == "table" and (len(block) > 1 or block[0].text.count(BAR) > 1):
@@ -89,18 +87,11 @@ def _prose(
             above = [line for line in text[first : block[0].positions[0]].split("\n", _LOOKED_AT)[:-1] if BAR in line]
             yield _drawn(grid(block, above), marks)
         elif name == "ul":
-            items = [_cut(line, match.end() if (match := _ITEM.match(line.text)) else 0) for line in block]
+            items = [line.part(match.end() if (match := _ITEM.match(line.text)) else 0) for line in block]
             yield {"t": "ul", "c": [{"t": "li", "c": [*_marked(line, marks)]} for line in items]}
         elif name:
-            whole = _cut(View(text[start:end], tuple(range(start, end))), block[0].positions[0] - start)
-            yield {
-                "t": "p",
-                "c": [*_marked(_cut(whole, 0, block[-1].positions[-1] + 1 - block[0].positions[0]), marks)],
-            }
-
-
-def _cut(view: View, start: int, end: int | None = None) -> View:
-    return View(view.text[start:end], view.positions[start:end])
+            first, last = block[0].positions[0], block[-1].positions[-1]
+            yield {"t": "p", "c": [*_marked(View.of(text[first : last + 1], first), marks)]}
 
 
 def _marked(view: View, marks: Spans) -> Iterator[Node]:
@@ -146,7 +137,7 @@ def grid(lines: Sequence[View], above: Sequence[str] = ()) -> list[Row]:
         for cell in cells:
             column = next((place for place, name in enumerate(names) if cell.text.startswith(f"{name}: ")), None)
             if column is not None and column >= free:
-                cell = _cut(cell, len(names[column]) + 2)
+                cell = cell.part(len(names[column]) + 2)
             place = free if column is None or column < free else column
             row[place:] = [cell, *row[place + 1 :]]
             free = place + 1
@@ -165,7 +156,7 @@ def _headers(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
 def _cells(line: View) -> Iterator[View]:
     at = 0
     for cell in line.text.split(BAR):
-        yield _cut(line, at, at + len(cell))
+        yield line.part(at, at + len(cell))
         at += len(cell) + len(BAR)
 
 
@@ -181,10 +172,7 @@ _OF_RST = """normalize block inline text_join paragraph list heading fence hr te
 
 @cache
 def _parser(of_rst: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    if of_rst:
-        every = [rule for rules in parser.get_all_rules().values() for rule in rules]
-        parser.disable([rule for rule in every if rule not in _OF_RST], ignoreInvalid=True)
+    parser = markdown_parser(_OF_RST if of_rst else (), html=True)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # the reader keeps none but LINKS
     parser.core.ruler.after("block", "marks", lambda state: state.env["reading"].sign(state))
     return parser
@@ -214,8 +202,7 @@ class _Markdown:
         first, last = self._kept
         if self._begin and self._window[0] < self._begin:
             front = self._text[: self._begin].strip("-+. \n")
-            at = self._text.find(front)
-            head = View(front, tuple(range(at, at + len(front))))
+            head = View.of(front, self._text.find(front))
             nodes, first = [{"t": "pre", "c": [*_marked(head, self._marks)]}, *nodes], 0
         return Part(nodes, first, last)
 
@@ -241,11 +228,7 @@ class _Markdown:
             token.content = _signed(self._placed(token), self._marks)
         elif token.type == "html_block":
             view = self._placed(token)
-            for match in reversed([*_TAG.finditer(view.text)]):
-                view = View(
-                    view.text[: match.start()] + view.text[match.end() :],
-                    view.positions[: match.start()] + view.positions[match.end() :],
-                )
+            view = view.without([match.span() for match in _TAG.finditer(view.text)])
             if not view.text.strip():
                 return
             token = Token("html_text", "", 0, content=_signed(view, self._marks), block=True)
@@ -255,14 +238,14 @@ class _Markdown:
         elif token.type == "inline":
             view = self._placed(token)
             attributes = _ATTRIBUTES.search(view.text)
-            content = _signed(_cut(view, 0, attributes and attributes.start()), self._marks, inline=True)
+            content = _signed(view.part(0, attributes and attributes.start()), self._marks, inline=True)
             token.content = _SOFT_BREAK.sub(" ", content)
         yield token
 
     def _table(self, token: Token) -> Iterator[Token]:
         view, at, lines = self._placed(token), 0, list[View]()
         for line in token.content.split("\n"):
-            lines.append(_cut(view, at, at + len(line)))
+            lines.append(view.part(at, at + len(line)))
             at += len(line) + 1
         if len(lines) < 2 and lines[0].text.count(BAR) < 2:
             token.content = _signed(view, self._marks, inline=True)
@@ -288,8 +271,7 @@ class _Markdown:
             at = self._starts[first + 1]
         for line in token.content.split("\n"):
             found = self._text.find(line.strip(), at, self._starts[last]) if line.strip() else at
-            lead = len(line) - len(line.lstrip())
-            begin = (found if found >= 0 else at) - lead
+            begin = (found if found >= 0 else at) - indentation(line)
             positions += range(begin, begin + len(line) + 1)
             at = max(at, begin + len(line))
         return View(token.content, tuple(positions[: len(token.content)]))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 
 from local_rag.text.markup import View
+from local_rag.text.words import indentation
 
 _ITEM = re.compile(r"([-*+•]|\(?(?:\d{1,9}|#)[.)])[ \t]+(?=\S)")
 _BORDER = re.compile(r"=+(?: +=+)+$|\+[-=+]+\+$")
@@ -84,20 +85,19 @@ class _Writer:
         return self._lines[number][1].strip() if number < len(self._lines) else ""
 
     def _indent(self, number: int) -> int:
-        line = self._lines[number][1].expandtabs()
-        return len(line) - len(line.lstrip())
+        return indentation(self._lines[number][1].expandtabs())
 
     def _heading(self, first: int) -> int:
         first += first + 1 < len(self._lines) and not any(map(str.isalnum, self._line(first)))
         at, line = self._lines[first]
         self._put(at, "# ", added=True)
-        self._inline(at + len(line) - len(line.lstrip()), line.lstrip())
+        self._inline(at + indentation(line), line.lstrip())
         return first + 2
 
     def _paragraph(self, first: int, indent: int) -> int:
         at, line = self._lines[first]
         end = self._end(first, indent)
-        begin = at + len(line) - len(line.lstrip())
+        begin = at + indentation(line)
         self._put(begin, " " * self._lists[-1][1], added=True)
         if item := _ITEM.match(line.strip()):
             sign = item[1].lstrip("(").replace("#", "1").replace("•", "-")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from local_rag.core import cancel
 from local_rag.text.lexicon import ABBREVIATIONS, STOP_WORDS
-from local_rag.text.words import BULLET
+from local_rag.text.words import BULLET, indentation
 
 _LINE = re.compile(r"[^\n]*\n?")
 _LIST_ITEM = re.compile(rf"[ \t]*{BULLET}[ \t]+\S")
@@ -54,7 +54,7 @@ class Span(NamedTuple):
 def stripped(text: str, start: int, end: int) -> Span:
     """Return the span without white space at its ends; empty at `start` if nothing is left."""
     part = text[start:end]
-    start += len(part) - len(part.lstrip())
+    start += indentation(part)
     return Span(start, start + len(part.strip()))
 
 

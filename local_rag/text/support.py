@@ -188,10 +188,15 @@ def _of_another(sentence: str, quote: str, passage: str) -> bool:
 
 def _same_names_in_order(sentence: str, quote: str) -> bool:
     """Return whether the names that both texts hold once stand in the same order: who sold to whom."""
-    orders = [[fold(name) for name in written_names(text) if fold(name) not in _MONTHS] for text in (sentence, quote)]
-    once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
-    first, second = ([name for name in order if name in once] for order in orders)
-    return first == second
+    return _in_one_order(
+        *([fold(name) for name in written_names(text) if fold(name) not in _MONTHS] for text in (sentence, quote))
+    )
+
+
+def _in_one_order(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Return whether the words that both texts hold once stand in the same order."""
+    once = {word for word in first if first.count(word) == second.count(word) == 1}
+    return [word for word in first if word in once] == [word for word in second if word in once]
 
 
 def _with_markup(copy: Span, passage: str) -> Span:
@@ -213,7 +218,8 @@ class _Quote(NamedTuple):
 
 def _compared(sentence: str, passage: str, spans: Sequence[Span]) -> _Quote:
     parts = [_plain(span.of(passage)) for span in spans]
-    covered = _covered(_stems(sentence), parts)
+    stems = _stems(sentence)
+    covered = len(stems & frozenset().union(*map(_stems, parts))) / len(stems) if stems else 0.0
     support: Support = "no"
     if covered >= IN_PART and _says_the_same(sentence, parts):
         support = "fully" if covered > IN_FULL else "partially"
@@ -279,10 +285,6 @@ def _inner(text: str, span: Span) -> Span:
 def _stems(text: str) -> frozenset[str]:
     """Return the content stems without numbers, which are compared by value."""
     return frozenset(stem for stem in content_stems(text) if not is_number(stem))
-
-
-def _covered(stems: frozenset[str], parts: Sequence[str]) -> float:
-    return len(stems & frozenset().union(*map(_stems, parts))) / len(stems) if stems else 0.0
 
 
 def _says_the_same(sentence: str, parts: Sequence[str]) -> bool:
@@ -360,9 +362,7 @@ def _same_order(sentence: str, quote: str) -> bool:
             if token in names or (contrasts and token not in lexicon.STOP_WORDS and not is_number(token)):
                 kept[position] = stem(token)
         orders.append([kept[position] for position in sorted(kept)])
-    once = {name for name in orders[0] if orders[0].count(name) == orders[1].count(name) == 1}
-    first, second = ([name for name in order if name in once] for order in orders)
-    return first == second
+    return _in_one_order(*orders)
 
 
 def _turned(sentence: str, quote: str, core: str) -> bool:

@@ -20,6 +20,8 @@ UNSPACED = (
 These scripts have no blanks between words, or attach endings to them, so each sign counts as a word.
 """
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:[’'][^\W_{UNSPACED}]+)*")
+BAR = " | "
+"""The separator between the cells of a row, as `index/parse/tables.py` writes it."""
 BULLET = r"(?:[-*+•◦▪‣–●■]|\(?(?:\d{1,3}|[a-z])[.)])"
 """The beginning of a list item, as a regular expression; a blank follows."""
 IGNORABLE = (
@@ -36,6 +38,16 @@ _SAME_SIGN = str.maketrans(
     | dict.fromkeys("‐‑–—−", "-")
     | dict.fromkeys("\u00a0\u2009\u202f", " ")
 )
+
+
+def collapsed(text: str) -> str:
+    """Return a text with single blanks in place of its white space, and none at its ends."""
+    return " ".join(text.split())
+
+
+def indentation(text: str) -> int:
+    """Count the characters of white space at the beginning of a text."""
+    return len(text) - len(text.lstrip())
 
 
 def words(text: str) -> list[str]:
@@ -118,6 +130,11 @@ def content_words(text: str) -> list[str]:
 def content_stems(text: str) -> list[str]:
     """Return the stems of the content words, in order, once each."""
     return list(dict.fromkeys(stem(word) for word in content_words(text)))
+
+
+def shared_stems(first: str, second: str) -> int:
+    """Count the stems of content words that both texts hold."""
+    return len(set(content_stems(first)) & set(content_stems(second)))
 
 
 def query_key(query: str) -> str:

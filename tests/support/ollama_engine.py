@@ -42,7 +42,9 @@ def engine_on(
     try:
         spec = OllamaModelSpec(name=model, think=think)
         specs = dict.fromkeys(ROLES, spec)
-        engine = OllamaEngine(with_server, specs, num_ctx, config, explain, texts, evaluator, assessor)
+        engine = OllamaEngine(
+            with_server, specs, num_ctx, config, explain=explain, texts=texts, evaluator=evaluator, assessor=assessor
+        )
     except BaseException:
         with_server.close()
         raise

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from local_rag.core.readings import ReadSpan
 
@@ -35,8 +34,7 @@ _BREAK = re.compile(r"\n[^\S\n]*(?=\n)|(?<=[.!?])\s*\n[^\S\n]*(?=\(?\d{1,3}[.)]\
 """A blank line, or the end of a sentence before a clause number at the beginning of a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """Hold tokens that are read at once. Token `first + i` stands at code points `offsets[i]` of the passage's text.
 
     `heads[i]` and `tails[i]`: a word begins (ends) with that token, so an answer may.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from local_rag.engines.extractive.lines import ITEM, KEY, NEARLY_ALL, Line, fact_lines
 from local_rag.engines.extractive.quotes import lists
 from local_rag.text.languages import stems
+from local_rag.text.metadata import last_heading
 from local_rag.text.names import head
 from local_rag.text.numbers import numbers
 from local_rag.text.questions import kind_of
@@ -110,7 +111,7 @@ def _items(asked: set[str], passages: Sequence[Document], language: str) -> list
         for block in lists(passage.page_content):
             of = {*stems(f"{head(passage)} {block.introduction}", language)}
             share = len(asked & of) / len(asked)
-            near = f"{str(passage.metadata.get('heading') or '').rpartition(' > ')[2]} {block.introduction}"
+            near = f"{last_heading(passage)} {block.introduction}"
             if share >= NEARLY_ALL and asked & {*stems(near, language)} and share > (best[0].share if best else 0.0):
                 best = [Line(f"{ITEM}{item}", place, share) for item in block.items]
     return best

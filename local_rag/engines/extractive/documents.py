@@ -12,15 +12,14 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.engines.extractive.quotes import spoken
-from local_rag.text import metadata
 from local_rag.text.answer_language import TABLES, texts_in
 from local_rag.text.answer_texts import ENGLISH, AnswerTexts
 from local_rag.text.document_questions import DocumentQuestion, document_question
 from local_rag.text.languages import code_of
-from local_rag.text.letters import SIGNED
 from local_rag.text.lexicon import STOP_WORDS
-from local_rag.text.names import head
-from local_rag.text.words import stem, words
+from local_rag.text.metadata import STATED, stated
+from local_rag.text.names import SIGNED, head
+from local_rag.text.words import collapsed, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -50,7 +49,6 @@ _LABELS = {
     "date": "(?:date|datum)(?: [a-zäöü]+)?|(?:created|written|dated|sent)(?: on)?|(?:erstellt|verfasst)(?: am)?",
 }
 """Labels of the lines of a head, by the property that they state."""
-_PROPERTIES = {"author": metadata.author, "title": metadata.title, "date": metadata.date}
 _UPDATED = re.compile(r"\b(?:updat|modif|revis|chang|aktualis|geänd)\w*", re.IGNORECASE)
 _PUBLISHED = re.compile(r"\b(?:publi|releas|issue|post|veröff)\w*", re.IGNORECASE)
 _BYLINE = re.compile(
@@ -132,11 +130,11 @@ def _by_document(named: Passages) -> list[Passages]:
     for number, document in named:
         known = document.metadata
         of.setdefault((str(known.get("source", "")), str(known.get("title", ""))), []).append((number, document))
-    return [sorted(passages, key=lambda passage: _place(passage[1])) for passages in of.values()]
-
-
-def _place(document: Document) -> tuple[int, int]:
-    return int(document.metadata.get("page") or 0), int(document.metadata.get("start") or 0)
+    places = ("page", "start")
+    return [
+        sorted(passages, key=lambda passage: [int(passage[1].metadata.get(key) or 0) for key in places])
+        for passages in of.values()
+    ]
 
 
 def _of_document(
@@ -157,12 +155,12 @@ def _of_document(
         line = line or _line(_LABELS[asks], passages)
         if asks == "author":
             line = line or _found(_BYLINE, passages) or _found(SIGNED, passages)
-        elif asks == "title" and (title := " ".join(str(passages[0][1].metadata.get("title") or "").split())):
+        elif asks == "title" and (title := collapsed(str(passages[0][1].metadata.get("title") or ""))):
             alone = re.compile(rf"^[#= \t]*(?P<whole>{re.escape(title)})[#= \t]*$", re.MULTILINE)
             line = line or _found(alone, passages)
     if line:
         yield line
-    elif asks in _PROPERTIES and (sentence := _PROPERTIES[asks](passages[0][1], texts)):
+    elif asks in STATED and (sentence := stated(asks, passages[0][1], texts)):
         yield DocumentAnswer(sentence, passages[0][0], alone=True)
 
 
@@ -179,5 +177,5 @@ def _found(pattern: re.Pattern[str], passages: Passages) -> DocumentAnswer | Non
         if int(document.metadata.get("page") or 1) > 1 or room <= 0:
             continue
         if match := pattern.search(document.page_content, 0, room):
-            return DocumentAnswer(" ".join(match["whole"].split()).rstrip(" ,;"), number, alone=True)
+            return DocumentAnswer(collapsed(match["whole"]).rstrip(" ,;"), number, alone=True)
     return None

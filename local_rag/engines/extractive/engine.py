@@ -14,7 +14,7 @@ from local_rag.core.documents import Catalog
 from local_rag.core.protocols import AnswerDelta, Attempt, Rewrite, Shape, Turn
 from local_rag.core.readings import probability
 from local_rag.core.verdicts import Check, Grade, Need, Relevance, Route, Source, Target, Thought, Usage, overall
-from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY
+from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY, assess, usefulness_of
 from local_rag.engines.extractive import queries
 from local_rag.engines.extractive.by_words import by_words
 from local_rag.engines.extractive.documents import SCORE, document_answers, holds_answer, marked_answers, of_named
@@ -37,7 +37,7 @@ from local_rag.engines.extractive.quotes import as_written, quotes, spoken
 from local_rag.engines.extractive.reader import ExtractiveReader
 from local_rag.text import questions
 from local_rag.text.answer_language import OF_QUESTION, TABLES, is_refusal, texts_for
-from local_rag.text.display import joined, shorten
+from local_rag.text.display import joined, reasons, shorten
 from local_rag.text.languages import NAMES, detected
 from local_rag.text.lexicon import PRESENT
 from local_rag.text.marks import without_marks
@@ -211,8 +211,7 @@ class ExtractiveEngine:
         known |= computed
         for number, (score, reason) in known.items():
             verdict = verdicts[number]
-            why = "; ".join(filter(None, (reason, verdict.why)))
-            verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), why)
+            verdicts[number] = Relevance("relevant", max(verdict.score or 0.0, score), reasons(reason, verdict.why))
         usage = _usage(started)
         if not known and (nowhere or not readable):
             usage = self._noted(started, nowhere) if nowhere else self._unread(started)
@@ -419,8 +418,7 @@ class ExtractiveEngine:
             level, why = DOUBTFUL, untold[0].strip() if untold else f"it is hardly the whole answer; {why}"
         if check == "usefulness":
             return Grade("unparsed", level, (), why, score=score, assessed=True)
-        why = "; ".join(filter(None, (reason, why)))
-        return Grade(overall(supports), level, supports, why, score=score, assessed=True)
+        return Grade(overall(supports), level, supports, reasons(reason, why), score=score, assessed=True)
 
     def _answers(
         self, question: str, documents: Sequence[Document], generation: str, *, written: bool = False
@@ -437,7 +435,9 @@ class ExtractiveEngine:
             if first.of > len(lines):
                 why = f"{len(lines)} of {first.of} shown"
             return (SURELY if first.complete else DOUBTFUL), first.share, why
-        return self._reader.usefulness(question, documents, generation, weights, by_words=bool(lines), written=written)
+        readings = self._reader.read(question, documents, weights)
+        chance, why = assess(question, documents, readings, generation, weights, by_words=bool(lines), written=written)
+        return usefulness_of(chance), chance, why
 
     @_timed
     def rewrite(self, question: str, tried: Sequence[str], target: Target) -> Rewrite:

@@ -18,7 +18,7 @@ from local_rag.text.languages import code_of, detected
 from local_rag.text.lexicon import UNITS
 from local_rag.text.marks import begins_item, claims, without_bullet, without_marks
 from local_rag.text.markup import plain
-from local_rag.text.metadata import is_computed
+from local_rag.text.metadata import is_computed, last_heading
 from local_rag.text.names import head
 from local_rag.text.numbers import quantities, written_names
 from local_rag.text.questions import (
@@ -32,7 +32,7 @@ from local_rag.text.questions import (
     named,
 )
 from local_rag.text.sentences import sentences
-from local_rag.text.words import content_stems, stem, words
+from local_rag.text.words import collapsed, content_stems, stem, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -133,12 +133,12 @@ def statements(question: str, passages: Sequence[Document], weights: dict[str, f
     who, topic = set(words(form.name)), {stem: weights[stem] for stem in content_stems(form.topic) if stem in weights}
     found = []
     for place, passage in enumerate(passages):
-        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        heading = last_heading(passage)
         for span in sentences(passage.page_content):
             said = _SAYS.split(sentence := span.of(passage.page_content), maxsplit=1)
             if len(said) > 1 and not who.isdisjoint(words(said[0])):
                 share, whole = coverage(topic, f"{heading} {said[-1]}"), coverage(topic, said[-1]) >= NEARLY_ALL
-                found.append(Line(" ".join(plain(sentence).split()), place, share, whole))
+                found.append(Line(collapsed(plain(sentence)), place, share, whole))
     best = max(((line.complete, line.share) for line in found), default=(False, 0.0))
     return [line for line in found if (line.complete, line.share) == best and line.share >= NEARLY_ALL]
 
@@ -153,7 +153,7 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
     of_names = content_stems(" ".join(named(question)))
     attribute = {stem: weight for stem, weight in weights.items() if stem not in of_names} or weights
     for place, passage in enumerate(passages):
-        heading = str(passage.metadata.get("heading") or "").rpartition(" > ")[2]
+        heading = last_heading(passage)
         headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
         least = ANSWERING_SHARE if headed else NEARLY_ALL
         blocks, inline = lists(passage.page_content), sentences(passage.page_content)
@@ -169,7 +169,7 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
             introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
             if share >= least and introduced:
                 counted = (asked_number(question) or asked_number(introduction)) if items else 0
-                texts = [*items] or [" ".join(plain(without_bullet(introduction)).split())]
+                texts = [*items] or [collapsed(plain(without_bullet(introduction)))]
                 if items and introduction.endswith(":") and kind == "items":
                     texts[0] = f"{introduction}\n{texts[0]}"
                 lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]

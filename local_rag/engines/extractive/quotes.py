@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +12,7 @@ from local_rag.text.marks import begins_item, without_bullet, without_marks
 from local_rag.text.markup import plain
 from local_rag.text.names import head
 from local_rag.text.sentences import Span, sentences
-from local_rag.text.words import BULLET, content_stems, fold, words
+from local_rag.text.words import BULLET, collapsed, content_stems, fold, indentation, words
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -51,8 +50,7 @@ _ROW = re.compile(r"\S \| ")
 _MAX_SYMBOLS = 0.25  # per word
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """Hold a span of the `document`-th passage (from 0) that may be quoted, and the words that it is read with.
 
     `context` holds title, heading and the sentences around it. `listed`: it holds list items, whose lines are kept.
@@ -158,10 +156,10 @@ def lists(passage: str) -> list[Listed]:
     for first, line in enumerate(written):
         if first in begun or not (begins_item(line) or is_row(line)):
             continue
-        level, row = _indent(line), not begins_item(line)
+        level, row = indentation(line), not begins_item(line)
         belongs = is_row if row else partial(_belongs, level=level)
         size = sum(1 for _ in takewhile(belongs, written[first:]))
-        begun.update(place for place in range(first, first + size) if row or _indent(written[place]) == level)
+        begun.update(place for place in range(first, first + size) if row or indentation(written[place]) == level)
         items = _first_cells(written[first : first + size]) if row else _items(written[first : first + size], level)
         if len(items) > 1:
             introduction = sentences(written[first - 1])[-1].of(written[first - 1]) if first else ""
@@ -172,7 +170,7 @@ def lists(passage: str) -> list[Listed]:
 def _items(lines: Sequence[str], level: int) -> list[str]:
     items: list[list[str]] = []
     for line in lines:
-        if _indent(line) == level:
+        if indentation(line) == level:
             items.append([without_bullet(line).strip()])
         elif items and not begins_item(line):
             items[-1].append(line.strip())
@@ -184,13 +182,9 @@ def _first_cells(rows: Sequence[str]) -> list[str]:
     return [cell for row in rows[1:] if words(cell := plain(without_marks(row.split(" | ")[0])).strip())]
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 def _belongs(line: str, level: int) -> bool:
     """Return whether a line is an item of this indentation or is indented below one."""
-    return _indent(line) > level or (_indent(line) == level and begins_item(line))
+    return indentation(line) > level or (indentation(line) == level and begins_item(line))
 
 
 def _first_clause(item: str) -> str:
@@ -199,7 +193,7 @@ def _first_clause(item: str) -> str:
         item = sentences(item)[0].of(item)
     if len(item.split()) > MAX_ITEM_WORDS:
         item = _CLAUSE.split(item)[0].rstrip(" ,;:|–—")
-    return " ".join(plain(without_marks(" ".join(item.split()[:MAX_WORDS]))).split())
+    return collapsed(plain(without_marks(" ".join(item.split()[:MAX_WORDS]))))
 
 
 def is_inline_list(sentence: str) -> bool:
@@ -253,8 +247,8 @@ def as_written(quote: Quote, wanted: set[str], kept: str = "") -> str:
     written = without_marks(plain(quote.text))
     if quote.listed:
         lines = re.split(rf"\n+(?=[ \t]*{BULLET}\s|.*\|)", written)
-        return "\n".join(line[: _indent(line)] + " ".join(line.split()) for line in lines)
-    line = " ".join(written.split())
+        return "\n".join(line[: indentation(line)] + collapsed(line) for line in lines)
+    line = collapsed(written)
     limit = MAX_LIST_WORDS if _NUMBERED.search(line) else MAX_WORDS
     return line if len(line.split()) <= limit else _best_part(line, wanted, kept).rstrip(" ,;:–—|")
 
@@ -263,7 +257,7 @@ def _best_part(line: str, wanted: set[str], kept: str) -> str:
     """Return neighbouring clauses of at most `MAX_WORDS` words with the most wanted stems; the earliest of equals."""
     parts = (clause.split(" ") for clause in _CLAUSE.split(line))
     clauses = [" ".join(part[at : at + MAX_WORDS]) for part in parts for at in range(0, len(part), MAX_WORDS)]
-    phrase = " ".join(kept.split())
+    phrase = collapsed(kept)
     best, most = "", (False, -1)
     for first in range(len(clauses)):
         part = ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,7 @@ from local_rag.core import cancel
 from local_rag.core.protocols import Shape
 from local_rag.core.readings import NOTHING, log_odds, probability
 from local_rag.core.verdicts import Relevance
-from local_rag.engines.assessment import assess, line_of, of_another, placed, usefulness_of
-from local_rag.engines.evaluator.verdicts import explained
+from local_rag.engines.assessment import explained, line_of, of_another, placed
 from local_rag.engines.extractive.lines import ITEM
 from local_rag.engines.extractive.quotes import (
     MAX_LIST_WORDS,
@@ -69,7 +67,7 @@ class ExtractiveReader:
         """Return for each document the probability that it holds the answer, and why, in the question's language."""
         texts, each = texts_for(OF_QUESTION, question), list[list[Relevance]]()
         for text in asked(question):
-            readings = self._read(text, documents, stem_weights(text, self._corpus))
+            readings = self.read(text, documents, stem_weights(text, self._corpus))
             each.append(
                 [
                     Relevance(label, round(reading.answerable, 4), explained(reading, texts))
@@ -98,9 +96,10 @@ class ExtractiveReader:
         who = fold(question).lstrip().startswith(("who ", "whose "))
         chosen: dict[str, Quote] = {}
         least = 0.0
-        for answer in ranked(self._read(question, passages, stem_weights(question, self._corpus))):
+        for answer in ranked(self.read(question, passages, stem_weights(question, self._corpus))):
             cancel.check()
-            if len(chosen) == most or (chosen and answer.logit < least) or self._score(answer) < self._answers:
+            unlikely = self._calibration.of_best(probability(answer.logit)) < self._answers
+            if len(chosen) == most or (chosen and answer.logit < least) or unlikely:
                 break
             passage = passages[answer.passage].page_content
             if of_another(question, line_of(answer, passages), answer.span.text):
@@ -129,30 +128,12 @@ class ExtractiveReader:
             return [(as_written(quote, wanted), quote.document) for quote in _stretch(best, every)]
         return [(text, quote.document) for text, quote in ordered]
 
-    def usefulness(
-        self,
-        question: str,
-        documents: Sequence[Document],
-        generation: str,
-        weights: dict[str, float],
-        *,
-        by_words: bool = False,
-        written: bool = False,
-    ) -> tuple[int, float, str]:
-        """Return (usefulness, the probability that a text answers the question, why it is not higher): see `assess`."""
-        readings = self._read(question, documents, weights)
-        chance, why = assess(question, documents, readings, generation, weights, by_words=by_words, written=written)
-        return usefulness_of(chance), chance, why
-
     def supports(self, sentence: str, passages: Sequence[str]) -> bool:
         """Return whether one of these passages supports all of a sentence."""
         chances = self.evaluator.supports([(sentence, passage) for passage in passages])
         return max(chances, default=0.0) >= self._calibration.supports
 
-    def _score(self, answer: RankedSpan) -> float:
-        return self._calibration.of_best(probability(answer.logit))
-
-    def _read(self, question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Reading]:
+    def read(self, question: str, passages: Sequence[Document], weights: dict[str, float]) -> list[Reading]:
         """Return the evaluator's best reading of each passage, for the question in its own words and in those of
         documents; small talk is not read.
         """
@@ -201,4 +182,4 @@ def _around(answer: RankedSpan, every: Sequence[Quote], passage: str) -> Quote |
         return first
     parts = [first, *(quote for quote in near if first.span.end <= quote.span.start < span.end)]
     whole = Span(first.span.start, max(span.end, *(quote.span.end for quote in parts)))
-    return replace(first, span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))
+    return first._replace(span=whole, text=whole.of(passage), listed=any(quote.listed for quote in parts))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from local_rag.config.models import Role
 from local_rag.config.values import Grading
@@ -32,9 +32,8 @@ from local_rag.core.verdicts import (
 )
 from local_rag.engines.assessment import USELESS
 from local_rag.engines.calls import ChatCalls
-from local_rag.engines.evaluator.verdicts import evaluated
 from local_rag.engines.language_model import schemas
-from local_rag.engines.language_model.graders import doubted, grade_documents, grade_generation, weighed
+from local_rag.engines.language_model.graders import doubted, evaluated, grade_documents, grade_generation, weighed
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.prompt_texts import PromptTexts
 from local_rag.engines.language_model.prompts import REWRITERS, Prompts, chat_so_far, files_in_words
@@ -42,11 +41,11 @@ from local_rag.engines.language_model.tables import asked_query
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import Message, ModelSetup
 from local_rag.text.answer_language import is_refusal
-from local_rag.text.display import shorten
+from local_rag.text.display import reasons, shorten
 from local_rag.text.marks import without_marks
 from local_rag.text.metadata import is_computed
 from local_rag.text.sentences import sentences
-from local_rag.text.words import query_key
+from local_rag.text.words import collapsed, query_key
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -62,6 +61,15 @@ THE_ANSWER = "answer is"
 
 LONGEST_QUOTE = 200
 """The most characters of the sentence that a rejected answer is compared with."""
+
+
+class Parts(TypedDict, total=False):
+    """Hold the parts of an engine that do not depend on its server; see LanguageModelEngine."""
+
+    explain: bool
+    texts: PromptTexts | None
+    evaluator: Evaluator | None
+    assessor: ExtractiveEngine | None
 
 
 class LanguageModelEngine(ABC):
@@ -80,19 +88,17 @@ class LanguageModelEngine(ABC):
         setups: Mapping[Role, ModelSetup],
         *,
         grading: Grading = "packed",
-        explain: bool = False,
-        texts: PromptTexts | None = None,
-        evaluator: Evaluator | None = None,
-        assessor: ExtractiveEngine | None = None,
+        **parts: Unpack[Parts],
     ) -> None:
-        self.prompts = Prompts(texts or PromptTexts())
+        assessor = parts.get("assessor")
+        self.prompts = Prompts(parts.get("texts") or PromptTexts())
         self.setups = setups
         self.grading: Grading = grading if assessor or grading != "auto" else "packed"
         self.accuracy = 0.0
         self._assessor = assessor
         self._calls = calls
-        self._explain = explain
-        self._evaluator = evaluator
+        self._explain = parts.get("explain", False)
+        self._evaluator = parts.get("evaluator")
 
     @property
     @abstractmethod
@@ -175,22 +181,18 @@ class LanguageModelEngine(ABC):
         written: str = "",
         graded: Sequence[Document] = (),
     ) -> Need:
-        """Ask whether to retrieve (Retrieve of Self-RAG). An unusable reply means yes, or no if a part of the answer is
-        written.
+        """Ask whether to retrieve (Retrieve of Self-RAG), or how an answer goes on of which a part is written. An
+        unusable reply means yes, or no if a part is written.
         """
+        task = self.task()
         if written:
-            return self._next(question, Passages.among(graded, documents), written)
-        task = self.task()
+            passages = Passages.among(graded, documents)
+            prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
+            verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
+            return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
         messages = self.prompts.chat(self.prompts.need_task(), question, before=files_in_words(catalog))
-        verdict = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
-        return Need(verdict.reply.needed if verdict.reply else "yes", verdict.why, task.usage())
-
-    def _next(self, question: str, passages: Passages, written: str) -> Need:
-        """Ask how an answer goes on, given its text and the passages of its last part."""
-        task = self.task()
-        prompt = self.prompts.about(passages, question, lambda _: self.prompts.next_task(written))
-        verdict = task.verdict("grader", "continuation", prompt, schemas.GradeNext, passages.order, needed=0)
-        return Need(verdict.reply.needed if verdict.reply else "no", verdict.why, task.usage())
+        decision = task.verdict("router", "retrieval_decision", lambda _: messages, schemas.GradeNeed)
+        return Need(decision.reply.needed if decision.reply else "yes", decision.why, task.usage())
 
     def relevance(self, question: str, documents: Sequence[Document]) -> list[Relevance]:
         """Grade passages: packed into calls, in one call for each, or by the evaluator, as `grading` says."""
@@ -263,7 +265,7 @@ class LanguageModelEngine(ABC):
             grade = assessor.grade(question, documents, generation, check=check, written=True)
             grade = doubted(grade, question, generation)
             if grade.support in ("no", "partially") and (quote := _quoted(assessor, question, documents)):
-                grade = replace(grade, why="; ".join(filter(None, (grade.why, f"the passages say: {quote!r}"))))
+                grade = replace(grade, why=reasons(grade.why, f"the passages say: {quote!r}"))
             if self.accuracy and check != "support":
                 verdict = grade_generation(task, question, passages, generation, "both")
                 grade = replace(weighed(grade, verdict, self.accuracy), usage=grade.usage + task.usage())
@@ -272,8 +274,7 @@ class LanguageModelEngine(ABC):
             grade = grade_generation(task, question, passages, generation, "support")
             if grade.support == "fully":
                 useful = grade_generation(task, question, passages, generation, "usefulness")
-                why = "; ".join(filter(None, (grade.why, useful.why)))
-                grade = replace(grade, usefulness=useful.usefulness, why=why)
+                grade = replace(grade, usefulness=useful.usefulness, why=reasons(grade.why, useful.why))
         else:
             grade = grade_generation(task, question, passages, generation, check)
         return replace(grade, usage=task.usage(), score=answered(grade))
@@ -285,7 +286,7 @@ class LanguageModelEngine(ABC):
         task, passages = self.task(), Passages.plain(documents)
         prompt = self.prompts.about(passages, question, lambda _: self.prompts.reason_task(thoughts))
         verdict = task.verdict("generator", "reasoner", prompt, schemas.ReasonStep, range(len(documents)))
-        sentence = " ".join(verdict.reply.sentence.split()) if verdict.reply else ""
+        sentence = collapsed(verdict.reply.sentence) if verdict.reply else ""
         first = next((span.of(sentence) for span in sentences(sentence)), "")
         done = not first or verdict.reply is None or verdict.reply.done or THE_ANSWER in first.casefold()
         return Thought(first, done, usage=task.usage())

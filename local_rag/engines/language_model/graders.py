@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from local_rag.core import cancel
 from local_rag.core.readings import log_odds, probability
-from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, overall
-from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY, USELESS, usefulness_of
+from local_rag.core.verdicts import Check, Grade, Relevance, RelevanceLabel, Support, Usage, overall
+from local_rag.engines.assessment import DOUBTFUL, EVEN, SURELY, USELESS, explained, usefulness_of
 from local_rag.engines.language_model import schemas
 from local_rag.engines.language_model.passages import Passages
 from local_rag.engines.language_model.task import Task
 from local_rag.engines.language_model.window import DoesNotFit
-from local_rag.text.display import plural
+from local_rag.text.answer_language import OF_QUESTION, texts_for
+from local_rag.text.display import plural, reasons
+from local_rag.text.document_questions import question_to_read
 from local_rag.text.marks import claims, marks, without_marks
 from local_rag.text.numbers import numbers
 from local_rag.text.words import content_stems
@@ -23,10 +26,30 @@ from local_rag.text.words import content_stems
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
+    from local_rag.core.protocols import Evaluator
+
 SHARE = 0.5
 """The share of the remaining time that further calls about passages may take; the answer needs the rest."""
 _YES_NO = re.compile(r"(?:yes|no)\b", re.IGNORECASE)
 _LABELS: dict[str, RelevanceLabel] = {"yes": "relevant", "no": "irrelevant"}
+
+
+def evaluated(evaluator: Evaluator, question: str, documents: Sequence[Document]) -> list[Relevance]:
+    """Return a verdict for each passage without a language model (CRAG, section 4.2): its calibrated score, and why.
+
+    A passage is relevant if its score reaches `calibration.reads`. The first verdict carries the seconds of all. Raises
+    the errors of `Evaluator.read`.
+    """
+    started, least = time.perf_counter(), evaluator.calibration.reads
+    readings = evaluator.read(question_to_read(question, documents), documents)
+    texts = texts_for(OF_QUESTION, question)
+    first, *others = (
+        Relevance(
+            "relevant" if reading.answerable >= least else "irrelevant", reading.answerable, explained(reading, texts)
+        )
+        for reading in readings
+    )
+    return [replace(first, usage=Usage(seconds=time.perf_counter() - started)), *others]
 
 
 def doubted(grade: Grade, question: str, text: str) -> Grade:
@@ -56,7 +79,7 @@ def weighed(grade: Grade, models: Grade, accuracy: float) -> Grade:
     if good and grade.support == "fully":
         chance = max(chance, EVEN)
     level = max(USELESS, grade.usefulness + usefulness_of(chance) - usefulness_of(grade.score))
-    why = grade.why if good else "; ".join(filter(None, (grade.why, "the model's own check rejects it")))
+    why = grade.why if good else reasons(grade.why, "the model's own check rejects it")
     return replace(grade, score=round(chance, 4), usefulness=min(level, SURELY), why=why)
 
 

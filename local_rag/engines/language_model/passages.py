@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from local_rag.text.display import shorten
 from local_rag.text.fences import fenced
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(NamedTuple):
     """Hold the passages of a prompt, numbered from 1; `numbers` are those of the documents that the task is about, in
     their order.
     """

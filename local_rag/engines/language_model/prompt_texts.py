@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from local_rag.core.errors import ConfigError
 from local_rag.text.display import joined
@@ -25,8 +25,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _CONTROL = re.compile(r"[^\S \n]|[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-@dataclass(frozen=True, slots=True)
-class PromptText:
+class PromptText(NamedTuple):
     """Hold one text: its purpose, the text itself, and its placeholders.
 
     `placeholders` describes the value of each name in braces, `required` are those that must stand in the text.
@@ -35,7 +34,7 @@ class PromptText:
 
     purpose: str
     text: str
-    placeholders: Mapping[str, str] = field(default_factory=dict)
+    placeholders: Mapping[str, str] = {}
     required: Sequence[str] = ()
     answers: Sequence[str] = ()
 

@@ -22,7 +22,7 @@ from local_rag.engines.language_model.window import Message, Prompt
 from local_rag.text.display import LONGEST_ABOUT, joined, plural, shorten, summary
 from local_rag.text.fences import fenced
 from local_rag.text.marks import Claim, claims, without_marks
-from local_rag.text.metadata import file_name
+from local_rag.text.metadata import file_name, last_heading
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -286,7 +286,7 @@ def _near(catalog: Catalog) -> str:
     for document in catalog.passages:
         metadata = document.metadata
         title = metadata.get("title") or file_name(document)
-        heading = str(metadata.get("heading") or "").rpartition(" > ")[2]
+        heading = last_heading(document)
         named = shorten(str(title), 60) + (f", {shorten(heading, 60)}" if heading and heading != title else "")
         lines.append(f"- {named}: similarity {float(metadata.get('score') or 0.0):.2f}")
     return "\n".join(lines)

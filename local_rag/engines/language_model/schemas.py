@@ -53,10 +53,8 @@ class GradeAnswer(Reply):
     usefulness: int = Field(alias="u", ge=1, le=5)
 
 
-class GradeGeneration(GradeHallucinations):
-    """Hold both checks at once; see `of_length`."""
-
-    usefulness: int = Field(alias="u", ge=1, le=5)
+class GradeGeneration(GradeAnswer, GradeHallucinations):
+    """Hold both checks at once, the support first; see `of_length`."""
 
 
 class RouteQuery(Reply):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from pydantic import ValidationError
 
@@ -37,15 +36,14 @@ LONGEST_REASON = 200
 """The most characters of a reason that are kept; the grammar allows 160, and not every server has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(Generic[R]):
+class Verdict(NamedTuple, Generic[R]):
     """Hold a parsed reply, None if no reply could be used; `error` is the error of the last one.
 
     `kept` are the positions of the passages that the model was shown.
     """
 
     reply: R | None
-    kept: list[int] = field(default_factory=list)
+    kept: list[int]
     error: str = ""
 
     @property
@@ -190,9 +188,9 @@ class Task:
         wrong = ""
         for retry in (False, True):
             try:
-                reply = self._calls.ask(replace(request, retry=retry), self._log)
+                reply = self._calls.ask(request._replace(retry=retry), self._log)
             except BrokenOff as error:
-                wrong, request = str(error), replace(request, variant=1)
+                wrong, request = str(error), request._replace(variant=1)
                 continue
             except PromptTooLong:
                 if not retry:
@@ -208,7 +206,7 @@ class Task:
                     return parsed, ""
             keys = [each.alias or name for name, each in schema.model_fields.items()]
             again = ("assistant", fenced(shorten(reply.text, QUOTED))), ("user", correction(wrong, keys))
-            request = replace(request, messages=[*request.messages, *again])
+            request = request._replace(messages=[*request.messages, *again])
         return None, wrong
 
     def _streamed(self, request: ChatRequest) -> Iterator[str | None]:

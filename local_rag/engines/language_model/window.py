@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from local_rag.core.errors import EngineError
 from local_rag.text.display import plural
@@ -33,8 +32,7 @@ Prompt = Callable[[Sequence[int]], Sequence[Message]]
 """A function that makes a prompt with the passages of these numbers, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSetup:
+class ModelSetup(NamedTuple):
     """Hold a model and its options, the same in every call: another `num_ctx` would load it again. Windows are in
     tokens.
 

@@ -13,7 +13,7 @@ import httpx
 from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from local_rag.core import process
-from local_rag.core.address import Address, address, down
+from local_rag.core.address import address, down
 from local_rag.core.errors import EngineError, LocalRagError, ModelMissing, NotLocal, ServerDown
 from local_rag.engines.ollama.transport import CONNECT, GuardedServer, Refused
 from local_rag.text.display import printable, shorten
@@ -128,7 +128,18 @@ class OllamaApi(GuardedServer):
         return down(self.address)
 
     def refusal(self, refused: Refused, model: str) -> LocalRagError:
-        return _refused(refused, self.address, model)
+        status, message = refused.status, refused.said
+        if status == 404 and model and message.startswith("model "):
+            return ModelMissing(f"Ollama at {self} has no model {model}", hint=f"local-rag models pull {model}")
+        if status == 403:
+            return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
+        if "exceeds" in message and "context length" in message:
+            return TextTooLong(f"a text is too long for {model}: {message}", hint="local-rag index … --chunk-size 100")
+        for words, meaning, hint in _CAUSES:
+            if re.search(words, message, re.IGNORECASE):
+                return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
+        code = f" ({status})" if status > 0 else ""
+        return EngineError(f"Ollama at {self} reports an error{code}: {message}", hint="local-rag doctor")
 
     def error_of(self, error: Exception, model: str = "", doing: str = "") -> LocalRagError:
         if isinstance(error, ollama().ResponseError):
@@ -238,18 +249,3 @@ _CAUSES = (
      "Ollama could not run {model}", "take a smaller one: local-rag models lists them with the memory that they need"),
 )  # fmt: skip
 """Words of an error (read in Ollama's issue tracker and source), its meaning, and what to do."""
-
-
-def _refused(refused: Refused, where: Address, model: str) -> LocalRagError:
-    status, message = refused.status, refused.said
-    if status == 404 and model and message.startswith("model "):
-        return ModelMissing(f"Ollama at {where} has no model {model}", hint=f"local-rag models pull {model}")
-    if status == 403:
-        return NotLocal(f"Ollama refuses {model}: {message}", hint="local-rag models shows those that run here")
-    if "exceeds" in message and "context length" in message:
-        return TextTooLong(f"a text is too long for {model}: {message}", hint="local-rag index … --chunk-size 100")
-    for words, meaning, hint in _CAUSES:
-        if re.search(words, message, re.IGNORECASE):
-            return EngineError(f"{meaning.format(model=model or 'the model')}: {message}", hint=hint)
-    code = f" ({status})" if status > 0 else ""
-    return EngineError(f"Ollama at {where} reports an error{code}: {message}", hint="local-rag doctor")

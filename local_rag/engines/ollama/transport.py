@@ -92,7 +92,7 @@ class GuardedTransport(httpx.HTTPTransport):
             raise NotLocal(
                 f"a request to {url.scheme}://{url.netloc.decode()} was refused: only {self._where} is asked"
             )
-        response = self._send(_whole(request))
+        response = self._send(request)
         if response.is_redirect:
             target = response.headers.get("location", "elsewhere")
             response.close()
@@ -240,21 +240,16 @@ class NoTransport(httpx.AsyncBaseTransport):
 
 
 def _to(request: httpx.Request, host: str) -> httpx.Request:
+    """Return the request for this host, with `UNCUT` in its body if it is a chat."""
     extensions = dict(request.extensions)
     if (connection := _current.get()) is not None:
         extensions["trace"] = connection.trace
     headers = request.headers.copy()
     headers.pop("authorization", None)  # OLLAMA_API_KEY is for ollama.com, which is never asked
     headers["accept-encoding"] = "identity"
-    return httpx.Request(
-        request.method, request.url.copy_with(host=host), headers=headers, stream=request.stream, extensions=extensions
-    )
-
-
-def _whole(request: httpx.Request) -> httpx.Request:
-    """Return the request with `UNCUT` in its body, if it is a chat."""
-    if request.method != "POST" or request.url.path != "/api/chat":
-        return request
-    body = json.dumps(json.loads(request.read()) | UNCUT, ensure_ascii=False).encode()
-    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-    return httpx.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
+    body: dict[str, Any] = {"stream": request.stream}
+    if request.method == "POST" and request.url.path == "/api/chat":
+        headers.pop("content-length", None)
+        body = {"content": json.dumps(json.loads(request.read()) | UNCUT, ensure_ascii=False).encode()}
+    url = request.url.copy_with(host=host)
+    return httpx.Request(request.method, url, headers=headers, extensions=extensions, **body)

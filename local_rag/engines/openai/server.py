@@ -54,7 +54,7 @@ class OpenAIApi(GuardedServer):
 
     called, is_not, at_silence = "the server", "does not speak OpenAI's API", "look whether it still works"
 
-    def __init__(self, base_url: str, allowed: Collection[str] = (), patience: float = PATIENCE) -> None:
+    def __init__(self, base_url: str, allowed: Collection[str] = ()) -> None:
         """Check the URL. Raises UsageError for an invalid one, NotLocal for another machine that is not allowed by
         name.
         """
@@ -67,7 +67,7 @@ class OpenAIApi(GuardedServer):
             raise UsageError(
                 f"{SETTING} is a URL of http or https, not {base_url!r}", hint="http://127.0.0.1:8080/v1 is llama.cpp's"
             ) from error
-        super().__init__(where, allowed, patience, ALLOW)
+        super().__init__(where, allowed, PATIENCE, ALLOW)
         self._path = parts.path.rstrip("/")
 
     def __str__(self) -> str:

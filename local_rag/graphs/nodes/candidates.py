@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from local_rag.core.verdicts import Grade, Graded, Usage, draft_score, support_of, usefulness_or_worst
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.drafts import combined, lowered, without_unsupported
+from local_rag.graphs.drafts import combined, grade_of, lowered, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.state import Candidate, State, standalone_of
@@ -42,11 +42,11 @@ def generate(state: State, deps: Deps, emit: Emit) -> State:
 @node("comparing the drafts")
 def rank_candidates(state: State, deps: Deps, emit: Emit) -> State:
     """Grade every draft and keep the best; with `hard_constraint`, remove sentences without support first."""
-    documents, question, usage = state.get("documents", []), standalone_of(state), Usage()
+    documents, usage = state.get("documents", []), Usage()
     ranked: list[tuple[float, Candidate, Grade, list[str]]] = []
     decisions: list[Graded] = []
     for number, draft in enumerate(state.get("candidates", ()), start=1):
-        grade = deps.engine.grade(question, documents, draft.text, graded=state.get("graded", ()))
+        grade = grade_of(state, deps, documents, draft.text)
         usage += grade.usage
         grade = replace(grade, usage=Usage())
         removed: list[str] = []
@@ -69,8 +69,7 @@ def _constrained(state: State, deps: Deps, draft: Candidate, grade: Grade) -> tu
     """Return a draft without its unsupported sentences, graded anew; the grade carries the cost of that call alone."""
     text, left, removed = without_unsupported(draft.text, grade)
     if removed and text:
-        documents, known = state.get("documents", []), state.get("graded", ())
-        again = deps.engine.grade(standalone_of(state), documents, text, check="usefulness", graded=known)
+        again = grade_of(state, deps, state.get("documents", []), text, "usefulness")
         left = combined(left, again)
     return replace(draft, text=text), left, removed
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
-from local_rag.core.verdicts import Graded, Relevance, Usage
+from local_rag.core.verdicts import Graded, Relevance
 from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.graders import graded_passages, grading, in_last_prompt, relevance_verdicts
+from local_rag.graphs.nodes.graders import graded_passages, grading, in_last_prompt, relevance_verdicts, usage_of
 from local_rag.graphs.nodes.node import Emit, node
 from local_rag.graphs.state import CragState, State, after, standalone_of
 from local_rag.text.display import plural
@@ -77,7 +77,7 @@ def refine_documents(state: State, deps: Deps, emit: Emit) -> State:
     return {
         "documents": [*kept, *web],
         "graded": in_last_prompt(cut, verdicts) or state.get("graded", []),
-        "usage": sum((verdict.usage for verdict in verdicts), Usage()),
+        "usage": usage_of(verdicts),
         "decisions": [Graded("refine_documents", "refined" if best else "whole", why)],
     }
 

@@ -11,9 +11,9 @@ from local_rag.core.events import Note, Token
 from local_rag.core.protocols import Attempt
 from local_rag.core.verdicts import Usage
 from local_rag.graphs import drafts
-from local_rag.graphs.deps import TIME, Deps, shape_of, texts_of
+from local_rag.graphs.deps import Deps, shape_of, texts_of
 from local_rag.graphs.nodes.node import Emit, Node, counted, node
-from local_rag.graphs.rules import closest, verdict_of
+from local_rag.graphs.rules import closest, is_late, verdict_of
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
@@ -32,7 +32,7 @@ def generator(*, checked: bool) -> Node:
         attempt, text, usage = attempt_of(state, tries, deps), "", Usage()
         if documents:
             text, usage = write(standalone_of(state), documents, attempt, deps, emit)
-        written = citations.known_marks(text or attempt.shape.refusal, documents)
+        written, _ = citations.known_marks(text or attempt.shape.refusal, documents)
         return {
             "generation": written,
             "accepted": not checked,
@@ -96,7 +96,7 @@ def _written_at_last(state: State, deps: Deps, emit: Emit) -> State:
     see an answer in other words that the evaluator has missed.
     """
     documents = [passage for passage in closest(state) if is_certain(passage)][: deps.k]
-    if not documents or state.get("generation") or TIME in state.get("spent", ()):
+    if not documents or state.get("generation") or is_late(state):
         return {}
     question, attempt = standalone_of(state), Attempt(shape=shape_of(state, deps))
     text, usage = write(question, documents, attempt, deps, emit)

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from local_rag.core.verdicts import Check, Grade, Graded, Relevance, Usage
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps, texts_of
-from local_rag.graphs.drafts import combined, lowered, unchecked, why_rejected
+from local_rag.graphs.drafts import combined, grade_of, lowered, unchecked, why_rejected
 from local_rag.graphs.nodes.node import Emit, Node, Rule, node, rejected
 from local_rag.graphs.state import Draft, State, standalone_of
 from local_rag.text.display import plural
@@ -69,7 +69,7 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
         "retrieved": len(documents),
         "rejected": rejected(state, refused),
         "scores": {chunk_id(document): verdict.score for document, verdict in pairs if verdict.score is not None},
-        "usage": sum((verdict.usage for verdict in verdicts), Usage()),
+        "usage": usage_of(verdicts),
         "decisions": [graded_passage(document, verdict) for document, verdict in pairs],
         "why": f"{len(kept)} of {plural(len(documents), 'passage')} relevant",
     }
@@ -78,6 +78,11 @@ def graded_passages(state: State, verdicts: Sequence[Relevance], kept: Sequence[
 def in_last_prompt(documents: Sequence[Document], verdicts: Sequence[Relevance]) -> list[Document]:
     """Return the documents that stood in the last prompt of the retrieval grader; none if no model has read them."""
     return [document for document, verdict in zip(documents, verdicts, strict=True) if verdict.shown]
+
+
+def usage_of(verdicts: Sequence[Relevance]) -> Usage:
+    """Return the cost of verdicts."""
+    return sum((verdict.usage for verdict in verdicts), Usage())
 
 
 def graded_passage(document: Document, verdict: Relevance, kind: str = "relevance") -> Graded:
@@ -125,8 +130,7 @@ def _grade(state: State, deps: Deps, check: Check) -> tuple[Grade, Usage]:
     known = state.get("grade")
     if known is not None and (check != "usefulness" or known.usefulness):
         return known, Usage()
-    documents, text = state.get("documents", []), state.get("generation", "")
-    grade = deps.engine.grade(standalone_of(state), documents, text, check=check, graded=state.get("graded", ()))
+    grade = grade_of(state, deps, state.get("documents", []), state.get("generation", ""), check)
     usage = grade.usage
     if known is not None:
         grade = combined(known, grade)

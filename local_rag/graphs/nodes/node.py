@@ -79,16 +79,23 @@ def node(doing: str | Doing, rule: Rule | None = None, *, name: str = "") -> Cal
 
 
 def emitting(runtime: Runtime[Deps], deps: Deps) -> Emit:
-    """Return a function that sends events to the stream, and drafts as messages, too, if they are asked for."""
+    """Return a function that sends events to the stream, and each draft as a message of its own if drafts are asked
+    for; a draft that begins again is another message.
+    """
     write: Emit = runtime.stream_writer
     if not deps.drafts:
         return write
-    drafts = Drafts()
+    draft, message = (0, 0), ""
 
     def emit(event: Event) -> None:
+        nonlocal draft, message
         write(event)
-        if isinstance(event, Token):
-            drafts.push(event)
+        if not isinstance(event, Token):
+            return
+        if event.restart or draft != (event.attempt, event.candidate):
+            draft, message = (event.attempt, event.candidate), f"draft-{uuid4().hex}"
+        if event.text and is_heard():
+            push_message(AIMessageChunk(content=event.text, id=message), state_key=None)
 
     return emit
 
@@ -121,24 +128,6 @@ def counted(state: State, kind: BudgetKind) -> dict[BudgetKind, int]:
 def rejected(state: State, documents: Sequence[Document]) -> list[str]:
     """Return the ids that no later retrieval of this question may bring again, with those of `documents`."""
     return list(dict.fromkeys([*state.get("rejected", ()), *map(chunk_id, documents)]))
-
-
-class Drafts:
-    """Send the drafts of one run of a node, each as a message of its own; a draft that begins again is
-    another message.
-    """
-
-    def __init__(self) -> None:
-        self._draft = (0, 0)
-        self._id = ""
-
-    def push(self, token: Token) -> None:
-        """Send the next part of a draft."""
-        draft = token.attempt, token.candidate
-        if token.restart or draft != self._draft:
-            self._draft, self._id = draft, f"draft-{uuid4().hex}"
-        if token.text and is_heard():
-            push_message(AIMessageChunk(content=token.text, id=self._id), state_key=None)
 
 
 def is_heard() -> bool:

@@ -74,10 +74,8 @@ def web_queries(state: State, deps: Deps, *, once: bool = False) -> tuple[list[s
     history = [Turn(turn.get("question", ""), "") for turn in state.get("turns", [])[-REMEMBERED:]]
     if not history or standalone_of(state) == question:
         return [question], Usage()
-    if once:
-        query, usage = task(_made_whole)(question, history, deps).result()
-    else:
-        query, usage = _made_whole(question, history, deps)
+    asked = question, history, deps
+    query, usage = task(_made_whole)(*asked).result() if once else _made_whole(*asked)
     return [query], usage
 
 

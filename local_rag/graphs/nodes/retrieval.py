@@ -17,7 +17,7 @@ from local_rag.core.events import Note, Retrieved, retrieval
 from local_rag.core.verdicts import Graded
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.nodes.node import Emit, counted, node, rejected
 from local_rag.graphs.state import State, standalone_of
 from local_rag.graphs.tables import with_computed
 from local_rag.index.exact_words import quoted_phrases
@@ -45,8 +45,7 @@ def retrieval_update(
     """Return the update after a search: the `collected` passages, then the results computed from tables, then the new
     passages.
     """
-    known = [*state.get("rejected", ()), *map(chunk_id, collected)]
-    passages, usage = with_computed(standalone_of(state), found, deps, known)
+    passages, usage = with_computed(standalone_of(state), found, deps, rejected(state, collected))
     emit(Retrieved(query, tuple(passages)))
     tried, turns = state.get("tried", []), state.get("turns") or [{}]
     # the documents that the query names, which the search preferred, with the words that name them

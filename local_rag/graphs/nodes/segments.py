@@ -14,10 +14,10 @@ from local_rag.core.events import Token
 from local_rag.core.verdicts import Grade, Graded, Need
 from local_rag.graphs import rules
 from local_rag.graphs.deps import Deps
-from local_rag.graphs.drafts import of_parts, without_unsupported
+from local_rag.graphs.drafts import grade_of, of_parts, without_unsupported
 from local_rag.graphs.nodes.generation import attempt_of, write
 from local_rag.graphs.nodes.graders import graded_passages, relevance_verdicts
-from local_rag.graphs.nodes.node import Emit, counted, node
+from local_rag.graphs.nodes.node import Emit, counted, node, rejected
 from local_rag.graphs.nodes.retrieval import retrieval_update, retrieved
 from local_rag.graphs.nodes.routing import first_need
 from local_rag.graphs.rules import budget_left, last_retrieved
@@ -26,7 +26,6 @@ from local_rag.text import citations
 from local_rag.text.answer_language import is_refusal
 from local_rag.text.display import plural
 from local_rag.text.marks import claims, gap, with_part, without_marks
-from local_rag.text.metadata import chunk_id
 
 
 @node("deciding what the answer needs", rules.next_part)
@@ -67,7 +66,7 @@ def retrieve(state: State, deps: Deps, emit: Emit) -> State:
     if state.get("step") != "yes":
         state = {**state, "generation": "", "documents": []}
     query, collected = state.get("query") or standalone_of(state), state.get("documents", [])
-    new = retrieved(state, deps, emit, query, [*state.get("rejected", ()), *map(chunk_id, collected)])
+    new = retrieved(state, deps, emit, query, rejected(state, collected))
     update = retrieval_update(state, deps, emit, query, new, collected)
     update["step"] = ""  # the decision holds for this retrieval, and not for one after a rewriting
     anew: State = {"generation": "", "segment": "", "grade": None}
@@ -115,8 +114,7 @@ def grade_segment(state: State, deps: Deps, emit: Emit) -> State:
     part, passages = state.get("segment", ""), last_retrieved(state)
     if not part:
         return {}
-    known = state.get("graded", ())
-    grade = deps.engine.grade(standalone_of(state), passages, part, check="support", graded=known)
+    grade = grade_of(state, deps, passages, part, "support")
     update: State = {"usage": grade.usage, "decisions": [Graded("support", grade.support, grade.why)]}
     removed: list[str] = []
     if grade.support not in ("fully", "unparsed"):

@@ -20,7 +20,7 @@ from local_rag.core.events import Note, Retrieved, WebQuery
 from local_rag.core.verdicts import Graded, Usage
 from local_rag.graphs import rules, strips
 from local_rag.graphs.deps import TIME, Deps
-from local_rag.graphs.nodes.graders import graded_passage, in_last_prompt, relevance_verdicts
+from local_rag.graphs.nodes.graders import graded_passage, in_last_prompt, relevance_verdicts, usage_of
 from local_rag.graphs.nodes.node import Emit, counted, node
 from local_rag.graphs.nodes.queries import kept_off_the_web, web_queries
 from local_rag.graphs.state import State, standalone_of
@@ -135,8 +135,9 @@ def _judged_pages(state: State, deps: Deps, documents: Sequence[Document]) -> _F
         for page, kept, count in chosen
     ]
     relevant = [page for page, kept, _ in chosen if kept]
-    usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found([page for page, _, _ in chosen], relevant, in_last_prompt(judged, verdicts), graded, usage, "page")
+    return _Found(
+        [page for page, _, _ in chosen], relevant, in_last_prompt(judged, verdicts), graded, usage_of(verdicts), "page"
+    )
 
 
 def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) -> _Found:
@@ -145,8 +146,7 @@ def _judged_passages(state: State, deps: Deps, documents: Sequence[Document]) ->
     pairs = list(zip(documents, verdicts, strict=True))
     relevant = [passage for passage, verdict in pairs if verdict.label == "relevant"]
     graded = [graded_passage(passage, verdict, "web") for passage, verdict in pairs]
-    usage = sum((verdict.usage for verdict in verdicts), Usage())
-    return _Found(documents, relevant, in_last_prompt(documents, verdicts), graded, usage, "passage")
+    return _Found(documents, relevant, in_last_prompt(documents, verdicts), graded, usage_of(verdicts), "passage")
 
 
 def _looked(state: State, results: WebResults, found: _Found) -> State:

@@ -28,8 +28,7 @@ from local_rag.index.parse.pdf_layout import BREAK, CELL
 from local_rag.index.parse.pdf_text import PageText, page_text
 from local_rag.index.parse.properties import stated
 from local_rag.index.parse.prose import is_heading
-from local_rag.index.parse.tables import BETWEEN
-from local_rag.text.words import BULLET
+from local_rag.text.words import BAR, BULLET
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfAttachment, PdfDocument, PdfPage
@@ -186,7 +185,7 @@ def _page_text(text: str, known: set[str]) -> str:
     if _HYPHEN in text or "-\n" in text:
         text = _SPLIT_WORD.sub(lambda match: _mended(match, known), text).replace(_HYPHEN, "-")
     blocks = ("\n".join(_paragraphs(block.split("\n"))).strip() for block in text.split(BREAK))
-    return "\n\n".join(filter(None, blocks)).replace(CELL, BETWEEN)
+    return "\n\n".join(filter(None, blocks)).replace(CELL, BAR)
 
 
 def _mended(match: re.Match[str], known: set[str]) -> str:

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from local_rag.index.parse.parsed_file import UNKNOWN, Properties, one_line
-from local_rag.text.letters import SALUTATION, SIGNED
-from local_rag.text.names import MONTHS, name_words
+from local_rag.text.names import MONTHS, SALUTATION, SIGNED, name_words
 
 LONG_TITLE = 200
 LONG_AUTHOR = 300

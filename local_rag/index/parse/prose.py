@@ -19,7 +19,7 @@ from local_rag.index.parse.parsed_file import UNKNOWN, ParsedFile, Properties, c
 from local_rag.index.parse.properties import from_mapping
 from local_rag.index.parse.tables import rows
 from local_rag.text.encoding import decode
-from local_rag.text.letters import SALUTATION
+from local_rag.text.names import SALUTATION
 
 LONG = 300
 """Characters of a heading that are looked at."""

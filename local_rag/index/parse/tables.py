@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
 
-BETWEEN = " | "
+from local_rag.text.words import BAR
+
 EMPTIES = "–—-"
 """Dashes, each of which is an empty cell where rows do not carry their headers; the first one is written there."""
 
@@ -35,10 +36,10 @@ def lines(table: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[s
     start, end = header(head, headed=headed)
     names = names_of(head[start:end])
     for row in head[:end]:
-        yield BETWEEN.join(filter(None, row))
+        yield BAR.join(filter(None, row))
     for row in chain(head[end:], source):
         pairs = zip_longest(names[: len(row)], row, fillvalue="")
-        yield BETWEEN.join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
+        yield BAR.join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
 
 
 def header(head: Sequence[Sequence[str]], *, headed: bool = False) -> tuple[int, int]:

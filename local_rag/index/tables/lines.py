@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from local_rag.core.documents import PLACE, Heading, LoadedDocument
 from local_rag.index.parse.prose import is_heading
-from local_rag.index.parse.tables import BETWEEN, EMPTIES, HEADER_ROWS, header, names_of
+from local_rag.index.parse.tables import EMPTIES, HEADER_ROWS, header, names_of
 from local_rag.index.tables.table import MOST_CELLS, Found, Row, stored
+from local_rag.text.words import BAR
 
 MOST_OVER_PAGES = 500_000
 """Cells of a table that goes on over pages, times its pages."""
@@ -25,7 +26,7 @@ def tables_of(documents: Sequence[LoadedDocument]) -> list[bytes]:
 
 def left_out(documents: Sequence[LoadedDocument]) -> tuple[str, ...]:
     """Return a warning for each table of a file that is too large to be kept."""
-    marks = sum(document.text.count(BETWEEN) for document in documents)
+    marks = sum(document.text.count(BAR) for document in documents)
     if 2 * marks * len(documents) <= MOST_OVER_PAGES:  # a row has fewer cells than twice its marks
         return ()
     large = dict.fromkeys(each.place for tables in _tables(documents) for each in tables if each.is_large)
@@ -36,7 +37,7 @@ def left_out(documents: Sequence[LoadedDocument]) -> tuple[str, ...]:
 
 def _tables(documents: Sequence[LoadedDocument]) -> list[list[Found]]:
     """Return the tables of each document, without rows where they are too large."""
-    found = [[*_found(document)] if BETWEEN in document.text else [] for document in documents]
+    found = [[*_found(document)] if BAR in document.text else [] for document in documents]
     for first, end in _runs(documents):
         _join(documents[first:end], found[first:end])
     return found
@@ -120,7 +121,7 @@ def _grids(text: str) -> Iterator[list[tuple[int, int, list[str]]]]:
     """Yield lines of equally many cells as their starts, lengths and cells; a title between them has one cell."""
     lines, start = list[tuple[int, int, list[str]]](), 0
     for line in [*text.split("\n"), ""]:
-        cells = ["" if cell in EMPTIES else cell for cell in line.split(BETWEEN)]
+        cells = ["" if cell in EMPTIES else cell for cell in line.split(BAR)]
         if lines and len(cells) != len(lines[0][2]) and (not line or len(cells) > 1):
             if lines[1:]:  # and no single line with a bar
                 yield lines
@@ -136,7 +137,7 @@ def _blocks(text: str) -> Iterator[tuple[list[list[str]], list[tuple[int, str]]]
     """
     heads, lines, start = list[list[str]](), list[tuple[int, str]](), 0
     for line in [*text.split("\n"), ""]:
-        parts = line.split(BETWEEN)
+        parts = line.split(BAR)
         if heads and _prefixes(parts, heads):
             lines.append((start, line))
         elif not lines or len(parts) > 1 or not line.strip():
@@ -155,7 +156,7 @@ def _prefixes(parts: Sequence[str], heads: Sequence[Sequence[str]]) -> list[str]
 
 def _names(heads: Sequence[Sequence[str]], lines: Sequence[str]) -> list[str]:
     """Return the names of the columns: those of the header, or of groups of columns with their columns."""
-    names = dict.fromkeys(name for line in lines for name in _prefixes(line.split(BETWEEN), heads))
+    names = dict.fromkeys(name for line in lines for name in _prefixes(line.split(BAR), heads))
     if names.keys() <= {*heads[-1]}:
         return [*heads[-1]] if heads[-1][0] not in names else ["", *heads[-1]]
     return [heads[0][0], *names]
@@ -166,13 +167,13 @@ def _cells(line: str, names: Sequence[str]) -> list[str]:
     continues the cell before it.
     """
     cells, at = [""] * len(names), 0
-    for part in line.split(BETWEEN):
+    for part in line.split(BAR):
         name, _, cell = part.partition(": ")
         if name and name in names[at + 1 :]:
             at = names.index(name, at + 1)
             cells[at] = cell.strip()
         else:
-            cells[at] = BETWEEN.join(filter(None, [cells[at], part.strip()]))
+            cells[at] = BAR.join(filter(None, [cells[at], part.strip()]))
     return cells
 
 

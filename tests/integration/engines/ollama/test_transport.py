@@ -15,7 +15,7 @@ from local_rag.core.address import address
 from local_rag.core.errors import NotLocal, ServerDown
 from local_rag.core.protocols import Attempt, Turn
 from local_rag.engines.calls import ChatRequest
-from local_rag.engines.ollama.calls import OllamaCalls
+from local_rag.engines.ollama.engine import OllamaCalls
 from local_rag.engines.ollama.server import OllamaApi
 from local_rag.engines.ollama.transport import GuardedTransport
 

@@ -31,7 +31,7 @@ def server():
 def engine_on(server, model="", explain=False, spec=None, **settings):
     config = Ollama(**settings)
     api = OpenAIApi(getattr(server, "base_url", server))
-    engine = OpenAIEngine(api, (spec or OllamaModelSpec()).model_copy(update={"name": model}), config, explain)
+    engine = OpenAIEngine(api, (spec or OllamaModelSpec()).model_copy(update={"name": model}), config, explain=explain)
     try:
         yield engine
     finally:

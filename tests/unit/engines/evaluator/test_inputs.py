@@ -1,6 +1,5 @@
 """How question, header and passage become tokens of windows, and logits of tokens the best spans of a text."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_a_span_ends_where_a_paragraph_or_a_numbered_clause_begins(between, goes
     words = ["45", "per", "cent.", "Termination"]
     text = f"45 per cent.{between}Termination"
     offsets = tuple((text.index(word), text.index(word) + len(word)) for word in words)
-    window = replace(window_of(words), offsets=offsets)
+    window = window_of(words)._replace(offsets=offsets)
     logits = np.full((len(window.ids), 2), -9.0, dtype=np.float32)
     logits[3, 0], logits[5, 1], logits[6, 1] = 7, 6, 7
     best = best_spans(window, logits, text)[0]

@@ -7,8 +7,7 @@ from support.fakes import passage
 
 from local_rag.core.protocols import Attempt, Shape, Turn
 from local_rag.core.readings import NOTHING, Calibration, Reading, ReadSpan
-from local_rag.engines.assessment import SHOWN, SURE
-from local_rag.engines.evaluator.verdicts import explained
+from local_rag.engines.assessment import SHOWN, SURE, assess, explained, usefulness_of
 from local_rag.engines.extractive.engine import ExtractiveEngine
 from local_rag.engines.extractive.queries import standalone
 from local_rag.engines.extractive.reader import ExtractiveReader, labels
@@ -111,7 +110,8 @@ def test_it_refuses_below_the_threshold_of_a_question_however_sure_a_span_is_wit
 def test_a_short_answer_over_the_end_of_a_sentence_is_quoted_whole_and_useful(text, short):
     reader, page = ExtractiveReader(Script({text[:4]: (0.9, {short: 9.0})})), passage(1, text)
     assert reader.chosen("Who won?", [page], "", 3) == [(" ".join(text.split()), 0)]
-    assert reader.usefulness("Who won?", [page], f"{' '.join(text.split())} [1]", {})[0] == 5
+    readings = reader.read("Who won?", [page], {})
+    assert assess("Who won?", [page], readings, f"{' '.join(text.split())} [1]", {}).probability >= SURE
 
 
 def test_a_number_of_sentences_of_the_user_brings_several_where_one_would_do():
@@ -161,9 +161,10 @@ def test_a_short_answer_that_is_hardly_one_is_not_shown_as_one(chance, texts, wh
 )
 def test_a_text_is_useful_where_the_assessment_is_sure_and_doubtful_where_it_is_not(text, chance, usefulness):
     reader = ExtractiveReader(Script({"The mill": (chance, {"Ada Quill": 6.0})}))
-    level, score, why = reader.usefulness("Who built it again, of stone?", DOCUMENTS, text, {"built": 1.0})
-    assert (level, bool(why)) == (usefulness, True)
-    assert (score >= SURE) == (level == 5) and (score < SHOWN) == (level == 2)
+    question, weights = "Who built it again, of stone?", {"built": 1.0}
+    score, why = assess(question, DOCUMENTS, reader.read(question, DOCUMENTS, weights), text, weights)
+    assert (usefulness_of(score), bool(why)) == (usefulness, True)
+    assert (score >= SURE) == (usefulness == 5) and (score < SHOWN) == (usefulness == 2)
 
 
 @pytest.mark.parametrize(
