@@ -266,18 +266,14 @@ _QUARTER = re.compile(
     r"(?:,? (?:of )?((?:19|20)\d\d)\b)?(?! of\b)",
     re.IGNORECASE,
 )
+QUARTERS = ("q1", "q2", "q3", "q4")
 _MONTH_NAMES = [str(names[0]).title() for names in MONTHS]
 
 
 def ranges(question: str) -> str:
     """Return a question with ranges in words of comparison and times of day as 17:00; the year of a range of months is
-    that of its end. A range of months without a year, and a quarter, names each of them.
+    that of its end. A range of months without a year names each of them.
     """
-
-    def of_quarter(match: re.Match[str]) -> str:
-        *which, year = match.groups()
-        first = 3 * next((number % 3 + 1 for number, said in enumerate(which) if said), 0)
-        return _each_month(first, first + 2, f" {year}" if year else "")
 
     def of_day(match: re.Match[str]) -> str:
         hour = int(match[1] or 12) % 12 + 12 * ((match[3] or "p").lower() == "p")
@@ -295,7 +291,6 @@ def ranges(question: str) -> str:
         return f"at least {first}{year[0] if year and not re.search(r'[0-9]{4}', first) else ''} and at most {last}"
 
     question = re.sub(r"\b(?:until|till) when\b", "when end", question, flags=re.IGNORECASE)
-    question = _QUARTER.sub(of_quarter, question)
     question = _OR_MORE.sub(bound, _HALF_DAY.sub(of_day, question))
     return BETWEEN.sub(
         compared,
@@ -305,6 +300,17 @@ def ranges(question: str) -> str:
             question,
         ),
     )
+
+
+def quarters(question: str) -> str:
+    """Return a question with the months of each quarter that it names."""
+
+    def of_quarter(match: re.Match[str]) -> str:
+        *which, year = match.groups()
+        first = 3 * next((number % 3 + 1 for number, said in enumerate(which) if said), 0)
+        return _each_month(first, first + 2, f" {year}" if year else "")
+
+    return _QUARTER.sub(of_quarter, question)
 
 
 def _each_month(first: int, last: int, year: str = "") -> str:

@@ -27,12 +27,14 @@ from local_rag.index.tables.question_words import (
     NO,
     NUMBER,
     PARTICIPLE,
+    QUARTERS,
     RELATIONS,
     TAKES_NUMBER,
     TAXED,
     WORD,
     YES,
     date_in,
+    quarters,
     ranges,
     stems,
     synonyms,
@@ -88,7 +90,8 @@ class Rows:
         self.table, self.dates, self.numbers = table, table.places("date"), table.places("number")
         self.where, self.doubts = list[list[Condition]](), list[str]()
         self.names = [_name(column.name) for column in table.columns]
-        self.question = self._in_its_words(ranges(question))
+        has_quarters = table.named(QUARTERS) or any(name & {"quarter", *QUARTERS} for name in self.names)
+        self.question = self._in_its_words(ranges(question if has_quarters else quarters(question)))
         self.plain = self.question.lower()
         counted = re.search(r"(?:how many|(?:^|the |what )number of) (?:different )?([\w-]+)", self.plain)
         self.counted = counted[1] if counted else ""

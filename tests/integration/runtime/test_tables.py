@@ -16,7 +16,7 @@ from local_rag.graphs import GRAPHS
 from local_rag.index.index import Index
 from local_rag.index.joint import JointIndex
 from local_rag.index.tables import lines
-from local_rag.index.tables.question_words import ranges
+from local_rag.index.tables.question_words import quarters, ranges
 from local_rag.index.tables.table import opened
 from local_rag.runtime.engine_choice import Choice
 from local_rag.runtime.rag import Rag
@@ -125,6 +125,7 @@ SPENT = """Date,Category,Description,Net £,VAT £,Gross £
 2024-03-12,Fees,Planning application fee,462,0,462
 2024-05-18,Fees,Land registry,7,0,7
 """
+TURNOVER = "Year,Quarter,Revenue\n2024,Q1,120\n2024,Q2,150\n2025,Q1,90\n2025,Q2,170\n"
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def of_table(tmp_path_factory, converted):
     with ExitStack() as stack:
         yield {
             text: stack.enter_context(indexed(tmp_path_factory.mktemp("table"), {"table.csv": text}))
-            for text in (STORE, WORKSHOP, VISITS, SPENT)
+            for text in (STORE, WORKSHOP, VISITS, SPENT, TURNOVER)
         }
 
 
@@ -167,6 +168,7 @@ def of_table(tmp_path_factory, converted):
     (SPENT, "What was spent on cleaning in Q2, without VAT?", "Net £ is 100", "sure"),
     (SPENT, "What was spent on cleaning in January and March, excluding tax?", "Net £ is 240", "sure"),
     (SPENT, "How much was the fee for the planning application?", "Planning application fee: Net £ is 462", "sure"),
+    (TURNOVER, "What was the revenue in Q2 2025?", "Revenue is 170", "sure"),  # the table's own name for a quarter
     (SPENT, "What was the biggest single expense between March and May?", "462: Planning application fee", "in doubt"),
 ])  # fmt: skip
 def test_a_question_in_other_words_than_the_table(of_table, table, question, text, certainty):
@@ -176,7 +178,9 @@ def test_a_question_in_other_words_than_the_table(of_table, table, question, tex
 
 def test_two_comparisons_are_not_one_range():
     assert ranges("cost under 5 or over 100 euros") == "cost under 5 or over 100 euros"
-    assert ranges("sales in the 4th quarter of 2023") == "sales in October 2023, in November 2023 and in December 2023"
+    assert (
+        quarters("sales in the 4th quarter of 2023") == "sales in October 2023, in November 2023 and in December 2023"
+    )
     assert ranges("rain between December and January") == "rain in December and in January"
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
