@@ -25,7 +25,8 @@ _PATTERNS = [
         r"(?<![\w`])(?P<kept>[A-Z][A-Za-z-]*)__?(?=[\s.,;:)]|\Z)",  # a reference of reStructuredText; class_ is a name
         rf"!\[[^\]\n]*\]{_TARGET}",  # an image; one in a link is a badge
         rf"\[\s*\]{_TARGET}",
-        rf"(?<![\w)\]])\[(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
+        # "[29][who?]" are two notes of Wikipedia
+        rf"(?<![\w)\]])\[(?!\d+\]\[)(?P<kept>[^\[\]\n]+)\](?:{_TARGET}|\[[^\[\]\n]*[^\[\]\n\d][^\[\]\n]*\])",
         rf"(?:\{{[a-z][\w:+-]*\}}|:[a-z][\w:+-]*:)`{_LAST_NAME}(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])(?:\s*<[^`>]*>)?`",
         rf"`(?P<kept>(?:[^`<\n]|{_ON})*[^`<\s])\s*<[^`>]*>`__?",
         rf"(?<!`)(?P<ticks>`{{1,2}})(?!`)(?P<kept>(?:[^`\n]|{_ON})+)(?P=ticks)(?!`)(?:__?(?!\w))?",

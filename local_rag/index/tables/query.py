@@ -195,7 +195,8 @@ class _Run:
             ]
             return f"{self.of_rows}: {'; '.join(said)}"
         heads = ["", *(f"{self._name(place)}: " for place in places[1:])]
-        lines = [" | ".join(head + cell for head, cell in zip(heads, row, strict=True) if cell) for row in found]
+        cells_of = ([head + cell for head, cell in zip(heads, row, strict=True) if cell] for row in found)
+        lines = [" | ".join(said) or "empty" for said in cells_of]
         return _list(f"{self.label}, rows{self.among}{order}", lines, self.matched)
 
     def _name(self, place: int) -> str:

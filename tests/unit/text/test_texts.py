@@ -70,6 +70,7 @@ def test_what_waits_for_its_vector_is_counted():
         ("a <b>bold</b> word<br/><!-- nothing -->", "a bold word"),
         ("matrix[i][j], f[x](y), 5*3 and 4*2, a ** b ** c", "matrix[i][j], f[x](y), 5*3 and 4*2, a ** b ** c"),
         ("__init__ and snake_case_name, _slanted words_", "__init__ and snake_case_name, slanted words"),
+        ("[29][who?] says [so][ref]", "[29][who?] says so"),
         ("It costs 100 [1]. So it does [2, 3].", "It costs 100 [1]. So it does [2, 3]."),
     ],
 )
