@@ -26,8 +26,8 @@ DOCUMENT_SHARE = 0.95
 """Share of a page's words that are its own from which its text is taken whole, without <nav>, <footer> and <aside>.
 
 Own words are visible, in no link and in no <nav>, <footer> or <aside>. trafilatura leaves out headings and lists of
-a document: of 17 manuals, letters and minutes it kept .87 of the words, with `favor_recall` .97. Of 69 news pages two
-reach this share.
+a document: of the words of 17 manuals, letters and minutes it kept 87 %, with `favor_recall` 99.9 %; of six pages of
+readability's tests 98 %, which this share makes 99.8 %. Of 69 news pages two reach it.
 """
 
 MAIN_SHARE = 0.5
