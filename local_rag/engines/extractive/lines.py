@@ -49,9 +49,8 @@ INTRODUCED = 0.4
 """The least share of a question's weight in the introduction of a list and its heading."""
 KEY = re.compile(r"[\s>*_-]*(?P<key>[^\W\d_][\w/()'’-]*(?: [\w/()'’-]+){0,3})[*_]*\s?:[*_]*\s+\S")
 """A key and its colon, before which French puts a blank."""
-
-
 _STEP = re.compile(r"\s*\d{1,2}[.)] ")
+"""The number of a step."""
 COMPUTED = "it is computed from the table"
 
 
@@ -156,25 +155,33 @@ def listed(question: str, passages: Sequence[Document], weights: dict[str, float
         heading = last_heading(passage)
         headed = set() < set(content_stems(heading)) <= set(weights) and not lacking(named(question), head(passage))
         least = ANSWERING_SHARE if headed else NEARLY_ALL
-        blocks, inline = lists(passage.page_content), sentences(passage.page_content)
-        every = [(block.introduction, [f"{ITEM}{item}" for item in block.items]) for block in blocks]
-        every += [(sentence, []) for span in inline if _enumerates(sentence := span.of(passage.page_content))]
-        if kind == "steps":
-            written = [
-                (block.introduction, passage.page_content[block.start : block.end].split("\n")) for block in blocks
-            ]
-            every = [(said, steps) for said, steps in written if all(map(_STEP.match, steps))]
-        for introduction, items in every:
+        of_kind = _numbered if kind == "steps" else _itemised
+        for introduction, items in of_kind(passage.page_content):
             share = coverage(weights, f"{head(passage)} {introduction}")
             introduced = headed or coverage(weights, f"{heading} {introduction}") >= INTRODUCED
             if share >= least and introduced:
                 counted = (asked_number(question) or asked_number(introduction)) if items else 0
-                texts = [*items] or [collapsed(plain(without_bullet(introduction)))]
+                texts = items or [collapsed(plain(without_bullet(introduction)))]
                 if items and introduction.endswith(":") and kind == "items":
                     texts[0] = f"{introduction}\n{texts[0]}"
                 lines = [Line(text, place, share, counted <= len(items), counted) for text in texts]
                 found.append(((coverage(attribute, introduction), share), lines))
     return max(found, default=((), []), key=lambda each: each[0])[1]
+
+
+def _itemised(passage: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the introduction and the items of each list, then each sentence that is a list, without items."""
+    for block in lists(passage):
+        yield block.introduction, [f"{ITEM}{item}" for item in block.items]
+    yield from ((sentence, []) for span in sentences(passage) if _enumerates(sentence := span.of(passage)))
+
+
+def _numbered(passage: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the introduction and the lines of each numbered list."""
+    for block in lists(passage):
+        steps = passage[block.start : block.end].split("\n")
+        if all(map(_STEP.match, steps)):
+            yield block.introduction, steps
 
 
 def _enumerates(sentence: str) -> bool:

@@ -263,9 +263,10 @@ _OR_MORE = re.compile(
 _QUARTER = re.compile(
     r"(?:\b(?:in|during|for|of|over) )?(?:\bthe )?\b(?:(?:first|1st|(second|2nd)|(third|3rd)|(fourth|4th)) quarter"
     r"|q(?:1|(2)|(3)|(4)))"
-    r"(?:,? (?:of )?((?:19|20)\d\d)\b)?(?! of\b)",
+    r"\b(?:,? (?:of )?((?:19|20)\d\d)\b)?(?! of\b)",
     re.IGNORECASE,
 )
+"""A quarter with its year; "the first quarter of the members" is none."""
 QUARTERS = ("q1", "q2", "q3", "q4")
 _MONTH_NAMES = [str(names[0]).title() for names in MONTHS]
 
@@ -314,6 +315,7 @@ def quarters(question: str) -> str:
 
 
 def _each_month(first: int, last: int, year: str = "") -> str:
+    """Return the months from one number to another, from 0: in March and in April."""
     *before, end = [f"in {_MONTH_NAMES[number % 12]}{year}" for number in range(first, last + 1)]
     return f"{', '.join(before)} and {end}" if before else end
 

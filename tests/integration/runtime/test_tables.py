@@ -181,6 +181,7 @@ def test_two_comparisons_are_not_one_range():
     assert (
         quarters("sales in the 4th quarter of 2023") == "sales in October 2023, in November 2023 and in December 2023"
     )
+    assert quarters("the first quarter of the members in bay Q15") == "the first quarter of the members in bay Q15"
     assert ranges("rain between December and January") == "rain in December and in January"
     assert ranges("5 or more books at 9.30 a.m. or later") == "at least 5 books at least 9:30"
 
